@@ -1,0 +1,135 @@
+"""Artifacts on disk: atomic publishing, canonical JSON, digests, versioned headers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hanyi.errors import ArtifactError
+
+METRIC_DIGITS = 6
+
+
+def digest_bytes(data: bytes) -> str:
+    """Give the 128-bit BLAKE2b digest as 32 hexadecimal digits."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def digest_file(path: Path) -> str:
+    """Give the digest of a file's bytes, read in pieces of 1 MiB."""
+    state = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            state.update(piece)
+    return state.hexdigest()
+
+
+def canonical_json(value: Any) -> str:
+    """Write JSON whose bytes depend on the values alone: sorted keys, 6 digits, one final newline.
+
+    Raises `ArtifactError` for a number that is not finite, which JSON cannot hold.
+    """
+    return json.dumps(_rounded(value, ""), ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+
+
+def _rounded(value: Any, where: str) -> Any:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ArtifactError(
+                where or "metrics", str(value), "a finite number", "look for divergence in the log"
+            )
+        return round(value, METRIC_DIGITS)
+    if isinstance(value, Mapping):
+        return {str(key): _rounded(item, f"{where}.{key}".lstrip(".")) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(item, where) for item in value]
+    return value
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; publish it whole on success, remove it on any failure."""
+    temporary = _temporary(path)
+    try:
+        yield temporary
+        _sync(temporary)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync(path.parent)
+
+
+@contextmanager
+def atomic_directory(path: Path) -> Iterator[Path]:
+    """Yield a temporary directory beside `path`; it takes the place of `path` whole, or not at all."""
+    temporary = _temporary(path)
+    try:
+        temporary.mkdir()
+        yield temporary
+        for file in sorted(temporary.rglob("*")):
+            _sync(file)
+        _sync(temporary)
+        if path.exists():
+            shutil.rmtree(path)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    _sync(path.parent)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Publish a small text file atomically, UTF-8 with plain newlines."""
+    with atomic_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_header(path: Path, kind: str, version: int, fields: Mapping[str, Any]) -> None:
+    """Publish an artifact's JSON description, which says its kind and version."""
+    write_text(path, canonical_json({**fields, "kind": kind, "version": version}))
+
+
+def read_header(path: Path, kind: str, version: int) -> dict[str, Any]:
+    """Read an artifact's JSON description; raise `ArtifactError` unless it is of this kind and version."""
+    remedy = "run `dvc repro`"
+    try:
+        fields = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ArtifactError(path, "no such file", f"a {kind} description", remedy) from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ArtifactError(path, f"broken JSON ({error})", f"a {kind} description", remedy) from None
+    found = (fields.get("kind"), fields.get("version")) if isinstance(fields, dict) else (None, None)
+    if found != (kind, version):
+        raise ArtifactError(
+            path, f"{found[0]} version {found[1]}", f"{kind} version {version}", remedy
+        )
+    return dict(fields)
+
+
+def _temporary(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.with_name(f".{path.name}.tmp-{os.getpid()}")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unwritable(path: Path, error: OSError) -> ArtifactError:
+    return ArtifactError(
+        path, f"{error.strerror or error}", "a place that can be written", "free space or mend rights"
+    )

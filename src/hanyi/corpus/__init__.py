@@ -1,0 +1,1 @@
+"""Corpora: sources, formats, cleaning, splits and leak removal."""

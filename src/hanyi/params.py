@@ -1,0 +1,105 @@
+"""Strict reading of `params.yaml`: YAML 1.2, unknown keys refused, all faults reported together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError
+from typing_extensions import dataclass_transform
+
+from hanyi.errors import HanyiError, ParamsError
+
+PARAMS_FILE = Path("params.yaml")
+
+Section = TypeVar("Section")
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def config(kind: type[Section]) -> type[Section]:
+    """Make a config dataclass: frozen, by keyword, closed to unknown keys, without defaults.
+
+    Ranges are checked in its `__post_init__`, which raises `ValueError` with what was expected.
+    """
+    made = dataclass(frozen=True, kw_only=True, slots=True)(kind)
+    made.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
+    return made
+
+
+def read_params(path: Path = PARAMS_FILE) -> dict[str, Any]:
+    """Read the whole parameter file as plain Python values.
+
+    PyYAML would read DVC's `1e-05` as a string and `no` as False, so YAML 1.2 rules are used.
+    """
+    try:
+        loaded = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ParamsError(
+            path, "no such file", "a parameter file", "run from the project's root"
+        ) from None
+    except MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f"{path}:{mark.line + 1}" if mark else str(path)
+        raise ParamsError(where, str(error.problem), "valid YAML 1.2", "mend the line") from None
+    if not isinstance(loaded, dict):
+        found = type(loaded).__name__
+        raise ParamsError(path, found, "a mapping of sections", "restore it from git")
+    return loaded
+
+
+def load_section(section: str, kind: type[Section], path: Path = PARAMS_FILE) -> Section:
+    """Read one section into its config dataclass.
+
+    Raises `ParamsError` that lists every fault of the section with its dotted path.
+    """
+    params = read_params(path)
+    if section not in params:
+        names = ", ".join(params)
+        raise ParamsError(f"{path}: {section}", f"no such section among {names}", "it", "add it")
+    return parse(section, kind, params[section], where=str(path))
+
+
+def parse(section: str, kind: type[Section], values: object, where: str = "params.yaml") -> Section:
+    """Validate plain values against a config dataclass; the dataclass checks ranges itself."""
+    try:
+        # JSON's strict mode is the wanted one: "4" and true are no integers, 4 is a fine float, and a
+        # list may stand for a tuple, which strict Python mode refuses.
+        return _adapter(kind).validate_json(json.dumps(values, default=str), strict=True)
+    except ValidationError as error:
+        faults = "; ".join(_fault(section, fault) for fault in error.errors())
+        raise ParamsError(
+            where, faults, "the keys and types of the comments there", "mend or remove them"
+        ) from None
+
+
+@lru_cache
+def _adapter(kind: type[Section]) -> TypeAdapter[Section]:
+    return TypeAdapter(kind)
+
+
+def _fault(section: str, fault: Any) -> str:
+    path = ".".join([section, *(str(part) for part in fault["loc"])])
+    cause = fault.get("ctx", {}).get("error")
+    if isinstance(cause, HanyiError | ValueError):
+        return f"{path}: {cause}"
+    message = fault["msg"][0].lower() + fault["msg"][1:]
+    if fault["type"] in {"missing", "unexpected_keyword_argument"}:
+        return f"{path}: {message.replace('argument', 'key')}"
+    return f"{path}: {message}, got {fault['input']!r}"
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Turn nested sections into dotted names: `{"model": {"heads": 4}}` gives `model.heads`."""
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat

@@ -1,0 +1,1 @@
+"""Scoring: metrics with signatures, and the gate."""

@@ -1,0 +1,1 @@
+"""Tokens: byte-level BPE, encoded shards and batch plans."""

@@ -1,0 +1,1 @@
+"""Tracking: the mirror of stages in MLflow."""

@@ -1,0 +1,1 @@
+"""Training: loss, schedule, trainer, validation and exact resume."""

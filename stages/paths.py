@@ -1,0 +1,12 @@
+"""Where the artifacts lie; a contract test holds these equal to the wiring in `dvc.yaml`."""
+
+from pathlib import Path
+
+RAW = Path("data/raw")
+PREPARED = Path("data/prepared")
+TOKENIZERS = Path("models/tokenizers")
+ENCODED = Path("data/encoded")
+TRANSFORMER = Path("models/transformer")
+DECODED = Path("data/decoded")
+METRICS = Path("metrics")
+CURVES = METRICS / "train"
