@@ -1,0 +1,40 @@
+# Every command a person needs; `make help` lists them.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-all lint ui lock
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+run: .venv/installed  ## build everything from the corpus to the scores, then show them
+	$(BIN)/dvc repro
+	$(BIN)/python -m stages.summary
+
+test: .venv/installed  ## the tests
+	$(BIN)/pytest
+
+test-all: lint test  ## lint, types and tests
+
+lint: .venv/installed  ## format, lint, types and layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# The nvidia lines go: torch brings its own on a GPU machine, and a CPU build needs none.
+lock: .venv/installed  ## pin the newest versions that pyproject.toml allows
+	(echo "# Pinned for Python 3.10 and newer on every platform; made by \`make lock\`." && \
+	$(BIN)/uv pip compile --universal --python-version 3.10 --extra dev --no-header --no-annotate --quiet \
+	pyproject.toml | grep -vE '^(nvidia-|cuda-|triton)') > requirements.lock.new
+	mv requirements.lock.new requirements.lock
+
+# pip installs torch, since it alone honours a local wheel or index of CPU builds; uv is several times
+# faster for the rest, and takes the torch that is there as it is.
+.venv/installed: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --progress-bar off --constraint requirements.lock torch uv
+	$(BIN)/uv pip install --python $(BIN)/python --requirement requirements.lock
+	$(BIN)/uv pip install --python $(BIN)/python --no-deps --editable .
+	touch $@
