@@ -1,0 +1,66 @@
+"""Write a preset's values into params.yaml, comments kept: `python -m stages.preset tatoeba`.
+
+Not a stage of the pipeline: it only edits the parameters that the stages read.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import MutableMapping
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from hanyi.artifacts import write_text
+from hanyi.errors import HanyiError, ParamsError
+from hanyi.params import PARAMS_FILE, read_params
+from stages.harness import EXIT_FAULT
+
+PRESETS = Path("presets")
+
+
+def main(arguments: list[str]) -> None:
+    """Merge `presets/NAME.yaml` into params.yaml."""
+    names = sorted(path.stem for path in PRESETS.glob("*.yaml"))
+    if len(arguments) != 1 or arguments[0] not in names:
+        found = " ".join(arguments) or "nothing"
+        expected = "one of " + ", ".join(names)
+        raise ParamsError("preset", found, expected, "name one: python -m stages.preset NAME")
+    yaml = YAML()
+    yaml.width = 1000
+    yaml.preserve_quotes = True
+    yaml.representer.add_representer(type(None), _null)  # ruamel would leave the value empty
+    params = yaml.load(PARAMS_FILE.read_text(encoding="utf-8"))
+    merge(params, read_params(PRESETS / f"{arguments[0]}.yaml"))
+    text = io.StringIO()
+    yaml.dump(params, text)
+    write_text(PARAMS_FILE, text.getvalue())
+    sys.stdout.write(f"params.yaml now holds presets/{arguments[0]}.yaml; run `dvc repro`\n")
+
+
+def merge(
+    params: MutableMapping[str, Any], changes: MutableMapping[str, Any], path: str = ""
+) -> None:
+    """Set the values of `changes` in `params`; a key that params does not have is an error."""
+    for key, value in changes.items():
+        where = f"{path}.{key}".lstrip(".")
+        if key not in params:
+            raise ParamsError(where, "a key unknown to params.yaml", "a known one", "mend the preset")
+        if isinstance(value, MutableMapping) and isinstance(params[key], MutableMapping) and params[key]:
+            merge(params[key], value, where)
+        else:
+            params[key] = value
+
+
+def _null(representer: Any, _: None) -> Any:
+    return representer.represent_scalar("tag:yaml.org,2002:null", "null")
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except HanyiError as error:
+        sys.stderr.write(f"preset: error: {error}\n")
+        sys.exit(EXIT_FAULT)
