@@ -1,0 +1,1 @@
+"""Starter data: a hand-written bilingual grammar that yields everyday sentence pairs."""

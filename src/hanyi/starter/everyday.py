@@ -1,0 +1,227 @@
+"""The ``everyday`` corpus: sentence pairs drawn from a bilingual synchronous grammar.
+
+A sentence is a pattern with words in its slots. Its combination (the pattern and the content
+words, whoever does it and whenever) belongs to one split for good, by a hash: a test sentence
+therefore joins words and a pattern that the training set shows only apart.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from random import Random
+from typing import NamedTuple
+
+from hanyi.starter.grammar import (
+    Grammar,
+    GrammarError,
+    Pattern,
+    Word,
+    load,
+    render,
+    verb_phrase,
+)
+from hanyi.starter.numerals import NUMERALS, below
+
+SENTENCES_MAX = 200_000
+"""The most training pairs one may ask for."""
+
+_CONTENT = frozenset(("nouns", "verbs", "adjectives", "places"))
+_HELD_OUT = {"valid": range(0, 50), "test": range(50, 100)}
+_SHARE_OF_PATTERN = 50
+_PATIENCE = 60
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EverydayConfig:
+    """What to generate: ``sentences`` training pairs, and as many held-out ones as named."""
+
+    sentences: int
+    seed: int
+    valid: int
+    test: int
+
+
+class EverydayPair(NamedTuple):
+    """One sentence in both languages, the pattern it follows, and its split."""
+
+    zh: str
+    en: str
+    pattern: str
+    split: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One sentence as drawn: the pair, the combination it belongs to, and its words."""
+
+    pair: EverydayPair
+    key: str
+    words: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Sampler:
+    """Draws sentences; remembers how often it used each word, to use rare ones more."""
+
+    grammar: Grammar
+    rng: Random
+    used: Counter[int] = field(default_factory=Counter)
+
+    def draw(self, pattern: Pattern) -> Draw | None:
+        """Draw one sentence of a pattern, or none if the words chosen clash."""
+        chosen: dict[str, Word] = {}
+        taken: set[str] = set()
+        for slot, kind in pattern.slots:
+            word = self._fill(kind, chosen)
+            if word is None or word.zh in taken:
+                return None
+            chosen[slot] = word
+            taken.add(word.zh)
+            taken.update(word.parts if word.kind != "people" else ())
+        key = combination(pattern.name, chosen)
+        pair = EverydayPair(
+            render(pattern.zh, chosen, chinese=True),
+            render(pattern.en, chosen, chinese=False),
+            pattern.name,
+            split_of(key),
+        )
+        return Draw(pair, key, tuple(part for word in chosen.values() for part in word.parts))
+
+    def _fill(self, kind: str, chosen: Mapping[str, Word]) -> Word | None:
+        if kind in NUMERALS:
+            zh, en, value = NUMERALS[kind](self.rng)
+            return Word(zh, en, "numbers", number=value)
+        if kind in self.grammar.mixes:
+            mix = self.grammar.mixes[kind]
+            point = self.rng.random() * sum(weight for _, weight in mix)
+            for option, weight in mix:
+                point -= weight
+                if point < 0:
+                    break
+            return self._fill(option, chosen)
+        if kind.partition("&")[0] == "vp":
+            rest = kind[2:]
+            verb = self._pick(self.grammar.choices(f"act{rest}|vt&vp{rest}", chosen))
+            if verb is None or not verb.extra:
+                return verb
+            thing = self._pick(self.grammar.choices("v.obj", {"v": verb}))
+            return verb_phrase(verb, thing) if thing else None
+        return self._pick(self.grammar.choices(kind, chosen))
+
+    def _pick(self, options: tuple[Word, ...]) -> Word | None:
+        """Pick the less used of two random words, which evens out how often words occur."""
+        if not options:
+            return None
+        first = options[below(self.rng, len(options))]
+        second = options[below(self.rng, len(options))]
+        word = second if self.used[id(second)] < self.used[id(first)] else first
+        self.used[id(word)] += 1
+        return word
+
+
+def combination(pattern: str, chosen: Mapping[str, Word]) -> str:
+    """Name a sentence's combination: the pattern and its content words, sorted."""
+    content = (part for word in chosen.values() if word.kind in _CONTENT for part in word.parts)
+    return "\t".join((pattern, *sorted(content)))
+
+
+def split_of(key: str) -> str:
+    """Tell the split of a combination; a pattern without content words is always train."""
+    if "\t" not in key:
+        return "train"
+    bucket = int.from_bytes(blake2b(key.encode("utf-8"), digest_size=8).digest(), "big") % 1000
+    return next((name for name, buckets in _HELD_OUT.items() if bucket in buckets), "train")
+
+
+def generate(config: EverydayConfig) -> Iterator[EverydayPair]:
+    """Generate the corpus: the training pairs, then the validation and the test pairs.
+
+    The same configuration gives the same pairs everywhere. Chinese sentences are all distinct;
+    no sentence of a held-out split, in either language, occurs in another split. Every word
+    and every pattern of a held-out sentence occurs in the training pairs.
+    """
+    if config.sentences > SENTENCES_MAX:
+        raise _too_many(config.sentences, SENTENCES_MAX)
+    grammar = load()
+    rng = Random(config.seed)
+    draws = _Stream(_Sampler(grammar, rng), grammar.patterns, config.sentences)
+    train: list[Draw] = []
+    pools: dict[str, list[Draw]] = {"valid": [], "test": []}
+    while len(train) < config.sentences:
+        found = draws.next_draw()
+        if found.pair.split == "train":
+            train.append(found)
+        else:
+            pools[found.pair.split].append(found)
+    _shuffle(train, rng)
+    yield from (found.pair for found in train)
+    words = {part for found in train for part in found.words}
+    patterns = {found.pair.pattern for found in train}
+    english = {found.pair.en for found in train}
+    for split, wanted in (("valid", config.valid), ("test", config.test)):
+        pool = pools[split]
+        _shuffle(pool, rng)
+        count = 0
+        while count < wanted:
+            found = pool.pop() if pool else draws.next_draw()
+            fresh = found.pair.split == split and found.pair.en not in english
+            if fresh and words.issuperset(found.words) and found.pair.pattern in patterns:
+                english.add(found.pair.en)
+                count += 1
+                yield found.pair
+
+
+def _too_many(asked: int, possible: int) -> GrammarError:
+    return GrammarError(
+        "everyday.sentences", str(asked), f"at most {possible}", "ask for fewer sentences"
+    )
+
+
+@dataclass(slots=True)
+class _Stream:
+    """Takes the patterns in turn, and leaves out those that are spent or have had their share."""
+
+    sampler: _Sampler
+    live: list[Pattern]
+    sentences: int
+    seen: set[str] = field(default_factory=set)
+    made: Counter[str] = field(default_factory=Counter)
+    turn: int = 0
+    fair_share: int = 0
+
+    def __post_init__(self) -> None:
+        self.fair_share = 2 * self.sentences // max(len(self.live), 1)
+
+    def next_draw(self) -> Draw:
+        """Draw a sentence whose Chinese side is new."""
+        share = max(self.sentences // _SHARE_OF_PATTERN, self.fair_share, 20)
+        while self.live:
+            self.turn %= len(self.live)
+            pattern = self.live[self.turn]
+            found = self._attempt(pattern)
+            if found and found.pair.split == "train":
+                self.made[pattern.name] += 1
+            if found is None or self.made[pattern.name] >= share:
+                self.live = [other for other in self.live if other is not pattern]
+            else:
+                self.turn += 1
+            if found:
+                return found
+        raise _too_many(self.sentences, len(self.seen))
+
+    def _attempt(self, pattern: Pattern) -> Draw | None:
+        for _ in range(_PATIENCE):
+            found = self.sampler.draw(pattern)
+            if found and found.pair.zh not in self.seen:
+                self.seen.add(found.pair.zh)
+                return found
+        return None
+
+
+def _shuffle(items: list[Draw], rng: Random) -> None:
+    for index in range(len(items) - 1, 0, -1):
+        other = below(rng, index + 1)
+        items[index], items[other] = items[other], items[index]
