@@ -1,1 +1,1 @@
-"""Scoring: metrics with signatures, and the gate."""
+"""How good the translations are, with the signature that makes each figure comparable."""
