@@ -1,0 +1,55 @@
+"""Where the model runs, and in what precision."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import torch
+
+from hanyi.errors import ParamsError
+
+DEVICE_VARIABLE = "HANYI_DEVICE"
+CPU_INFO = Path("/proc/cpuinfo")
+
+
+def pick_device(name: str | None = None) -> torch.device:
+    """Give the named device, else that of HANYI_DEVICE, else CUDA when there, else the CPU.
+
+    Raises `ParamsError` for a device that is unknown or not there.
+    """
+    chosen = name or os.environ.get(DEVICE_VARIABLE)
+    if not chosen:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    where = "--device" if name else DEVICE_VARIABLE
+    try:
+        device = torch.device(chosen)
+    except RuntimeError:
+        raise ParamsError(where, chosen, "cpu, cuda or cuda:N", "name one of them") from None
+    if device.type not in {"cpu", "cuda"}:
+        raise ParamsError(where, chosen, "cpu, cuda or cuda:N", "name one of them")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        found = f"{chosen}, but {torch.cuda.device_count()} CUDA devices"
+        raise ParamsError(where, found, "a device of this machine", "leave it out or say cpu")
+    return device
+
+
+def autocast_dtype(device: torch.device) -> torch.dtype | None:
+    """Give bfloat16 where the device computes in it by hardware, None where plain floats are faster."""
+    if device.type == "cuda":
+        return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else None
+    return torch.bfloat16 if {"avx512_bf16", "amx_bf16"} & _cpu_flags() else None
+
+
+def prepare_torch() -> None:
+    """Let matrix products of floats use the fastest kernels (TF32 on CUDA, oneDNN on the CPU)."""
+    torch.set_float32_matmul_precision("medium")
+
+
+def _cpu_flags() -> set[str]:
+    if not CPU_INFO.exists():  # not Linux
+        return set()
+    for line in CPU_INFO.read_text(encoding="utf-8").splitlines():
+        if line.startswith("flags"):
+            return set(line.split())
+    return set()

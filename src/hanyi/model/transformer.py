@@ -1,0 +1,168 @@
+"""The Transformer: embeddings, encoder, decoder and output (Vaswani et al. 2017, 3 and 3.4)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from hanyi.model.attention import CrossAttention, MultiHeadAttention, SelfAttention
+from hanyi.model.cache import Cache, LayerCache
+from hanyi.model.config import ModelConfig
+from hanyi.model.layers import DecoderLayer, EncoderLayer
+from hanyi.model.masks import additive, causal_mask, padding_mask
+from hanyi.model.positions import POSITIONS
+
+EMBEDDING_STD = 0.02
+
+
+class Memory(NamedTuple):
+    """What the encoder made of the source."""
+
+    states: Tensor  # [batch, src_len, d_model]
+    mask: Tensor  # [batch, 1, 1, src_len], True = attend
+
+
+class Embedding(nn.Module):
+    """Sum of token embedding times √d_model and position (3.4, 3.5), then dropout (5.4).
+
+    Tokens are drawn from N(0, 0.02): as output weights they start near uniform probabilities, and times √d_model they
+    are on the scale of the positions (0.32 against 0.7 at d_model 256).
+    """
+
+    def __init__(self, config: ModelConfig, vocab: int) -> None:
+        super().__init__()
+        self.scale = config.d_model**0.5
+        self.tokens = nn.Embedding(vocab, config.d_model)
+        self.positions = POSITIONS[config.positions](config.d_model)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Embed `[batch, length]` as `[batch, length, d_model]`."""
+        return self.embed(tokens, self.positions(0, tokens.size(1)))
+
+    def step(self, tokens: Tensor, position: int) -> Tensor:
+        """Embed tokens `[batch, beams]` that all stand at one position as `[batch, beams, d_model]`."""
+        return self.embed(tokens, self.positions(position, 1))
+
+    def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        """Add positions `[length or 1, d_model]` to the scaled embeddings."""
+        summed: Tensor = self.dropout(torch.add(positions, self.tokens(tokens), alpha=self.scale))
+        return summed
+
+
+class Transformer(nn.Module):
+    """Map a source and the target so far to a score for every next token.
+
+    `forward(src, tgt_in)` is the whole of it; `encode`, `decode` and `output` are its parts; `start` and `step` decode
+    one token at a time; `attention_maps` shows where it looked.
+    """
+
+    def __init__(self, config: ModelConfig, src_vocab: int, tgt_vocab: int) -> None:
+        super().__init__()
+        self.config = config
+        self.src_vocab = src_vocab
+        self.tgt_vocab = tgt_vocab
+        self.src_embedding = Embedding(config, src_vocab)
+        self.tgt_embedding = Embedding(config, tgt_vocab)
+        self.encoder = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
+        self.decoder = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_depth))
+        self.encoder_norm = _final_norm(config)
+        self.decoder_norm = _final_norm(config)
+        self.output = nn.Linear(config.d_model, tgt_vocab, bias=False)
+        self.apply(_initialise)
+        if config.tie_output:
+            self.output.weight = self.tgt_embedding.tokens.weight
+
+    def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
+        """Score source `[batch, src_len]` and target `[batch, tgt_len]` as logits `[batch, tgt_len, tgt_vocab]`."""
+        logits: Tensor = self.output(self.decode(tgt_in, self.encode(src)))
+        return logits
+
+    def encode(self, src: Tensor) -> Memory:
+        """Encode `[batch, src_len]`, EOS included, as `[batch, src_len, d_model]` and its mask."""
+        mask = padding_mask(src)
+        bias = additive(mask)
+        states = self.src_embedding(src)
+        for layer in self.encoder:
+            states = layer(states, bias)
+        return Memory(self.encoder_norm(states), mask)
+
+    def decode(self, tgt_in: Tensor, memory: Memory) -> Tensor:
+        """Decode `[batch, tgt_len]`, which begins with BOS, as hidden states `[batch, tgt_len, d_model]`.
+
+        Padding stands at the end, where the causal mask hides it from every real token, so it needs no mask here.
+        """
+        causal = additive(causal_mask(tgt_in.size(1), tgt_in.device))
+        padding = additive(memory.mask)
+        states = self.tgt_embedding(tgt_in)
+        for layer in self.decoder:
+            states = layer(states, memory.states, causal, padding)
+        hidden: Tensor = self.decoder_norm(states)
+        return hidden
+
+    def start(self, memory: Memory, beams: int = 1) -> Cache:
+        """Begin to decode step by step, with `beams` rows for each sentence of the memory."""
+        layers = [
+            LayerCache(*layer.cross_attention.keys_values(memory.states))
+            for layer in self._decoder()
+        ]
+        return Cache(layers, additive(memory.mask), beams)
+
+    def step(self, tokens: Tensor, cache: Cache) -> Tensor:
+        """Score what follows the newest tokens `[batch * beams]`: logits `[batch * beams, tgt_vocab]`."""
+        states = self.tgt_embedding.step(tokens.view(-1, cache.beams), cache.length)
+        for layer, kept in zip(self._decoder(), cache.layers, strict=True):
+            states = layer.step(states, kept, cache.padding)
+        cache.length += 1
+        logits: Tensor = self.output(self.decoder_norm(states).flatten(0, 1))
+        return logits
+
+    @torch.no_grad()
+    def attention_maps(self, src: Tensor, tgt_in: Tensor) -> dict[str, Tensor]:
+        """Give the weights of every head: encoder, decoder and cross, `[batch, layers, heads, q_len, k_len]`."""
+        attentions = [module for module in self.modules() if isinstance(module, MultiHeadAttention)]
+        for attention in attentions:
+            attention.keep_weights = True
+        try:
+            self.forward(src, tgt_in)
+            return {
+                "encoder": _stack([layer.self_attention for layer in self.encoder]),
+                "decoder": _stack([layer.self_attention for layer in self.decoder]),
+                "cross": _stack([layer.cross_attention for layer in self.decoder]),
+            }
+        finally:
+            for attention in attentions:
+                attention.keep_weights, attention.weights = False, None
+
+    def _decoder(self) -> list[DecoderLayer]:
+        return [layer for layer in self.decoder if isinstance(layer, DecoderLayer)]
+
+
+def _final_norm(config: ModelConfig) -> nn.Module:
+    return nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+
+
+def _stack(attentions: list[MultiHeadAttention]) -> Tensor:
+    return torch.stack([kept.weights for kept in attentions if kept.weights is not None], dim=1)
+
+
+def _initialise(module: nn.Module) -> None:
+    """Draw weights: N(0, 0.02) for embeddings, Xavier for the rest, each projection by itself; biases are 0."""
+    if isinstance(module, nn.Embedding):
+        nn.init.normal_(module.weight, std=EMBEDDING_STD)
+    if isinstance(module, nn.Linear):
+        nn.init.xavier_uniform_(module.weight)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
+    if isinstance(module, SelfAttention):
+        _initialise_parts(module.query_key_value.weight, 3)
+    if isinstance(module, CrossAttention):
+        _initialise_parts(module.key_value.weight, 2)
+
+
+def _initialise_parts(weight: Tensor, parts: int) -> None:
+    # Xavier's range depends on the shape, so the parts of a joint projection are drawn as if they stood alone.
+    for part in weight.chunk(parts):
+        nn.init.xavier_uniform_(part)
