@@ -1,0 +1,67 @@
+"""Train one byte-level BPE tokenizer for each language, on the train split only."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from hanyi.artifacts import atomic_directory
+from hanyi.params import config, load_section
+from hanyi.tokens.bpe import BpeConfig, check_vocab, check_word_chars, train_tokenizer
+from hanyi.tokens.fertility import measure
+from hanyi.tokens.prepared import SPLITS, read_texts
+from hanyi.tracking import Tracker
+from stages.harness import run
+from stages.paths import PREPARED, TOKENIZERS
+
+log = logging.getLogger("hanyi.tokenizers")
+
+
+@config
+class TokenizersConfig:
+    """The `tokenizers` section."""
+
+    src_vocab: int
+    tgt_vocab: int
+    max_word_chars: int
+    split_digits: bool
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        check_vocab("src_vocab", self.src_vocab)
+        check_vocab("tgt_vocab", self.tgt_vocab)
+        check_word_chars(self.max_word_chars)
+
+    def bpe(self, side: str) -> BpeConfig:
+        """Give the settings of one side."""
+        return BpeConfig(
+            vocab=self.src_vocab if side == "src" else self.tgt_vocab,
+            max_word_chars=self.max_word_chars,
+            split_digits=self.split_digits,
+        )
+
+
+def main(_: Tracker) -> dict[str, Any]:
+    """Train, measure over all splits, publish both tokenizers together."""
+    settings = load_section("tokenizers", TokenizersConfig)
+    splits = [PREPARED / f"{split}.parquet" for split in SPLITS]
+    metrics: dict[str, Any] = {}
+    with atomic_directory(TOKENIZERS) as directory:
+        for side in ("src", "tgt"):
+            texts = read_texts(PREPARED / "train.parquet", side)
+            where = f"params.yaml: tokenizers.{side}_vocab"
+            tokenizer = train_tokenizer(texts, settings.bpe(side), where)
+            tokenizer.save(directory / f"{side}.json")
+            metrics[side] = {"vocab": tokenizer.size, **measure(tokenizer, splits, side).metrics()}
+            log.info(
+                "%s: %d tokens in the vocabulary, %.3f for each character, %.3f for each word",
+                side,
+                tokenizer.size,
+                metrics[side]["tokens_per_char"],
+                metrics[side]["tokens_per_word"],
+            )
+    return metrics
+
+
+if __name__ == "__main__":
+    run("tokenizers", main)
