@@ -1,1 +1,1 @@
-"""Decoding: a beam search that knows nothing of the model, and the engine that joins them."""
+"""From a source to its best translations: greedy and beam search, and the engine that batches them."""

@@ -1,0 +1,120 @@
+"""Translation of many token sequences: sorted by length, batched by a budget, in the caller's order again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hanyi.decoding.beam import beam_search
+from hanyi.decoding.greedy import greedy_search
+from hanyi.decoding.hypothesis import Hypothesis
+from hanyi.model.transformer import Transformer
+from hanyi.params import config
+from hanyi.tokens.vocab import EOS, PAD
+
+__all__ = ["Hypothesis", "SearchConfig", "translate_ids"]
+
+
+@config
+class SearchConfig:
+    """How to search; see the `decode` section of params.yaml for the unit of each."""
+
+    beam_size: int
+    length_penalty: float
+    n_best: int
+    max_length_ratio: float
+    max_length_offset: int
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        if self.beam_size < 1:
+            raise ValueError(f"beam_size must be at least 1, got {self.beam_size}")
+        if not 1 <= self.n_best <= self.beam_size:
+            raise ValueError(
+                f"n_best must be from 1 to beam_size, got n_best {self.n_best} "
+                f"and beam_size {self.beam_size}"
+            )
+        for name in ("length_penalty", "max_length_ratio"):
+            value = getattr(self, name)
+            if not 0 <= value < float("inf"):
+                raise ValueError(f"{name} must be 0 or more, got {value}")
+        if self.max_length_offset < 1:
+            raise ValueError(f"max_length_offset must be at least 1, got {self.max_length_offset}")
+
+    def limit(self, src_tokens: int) -> int:
+        """Give the most tokens, EOS included, of a translation of that many tokens."""
+        return int(self.max_length_ratio * src_tokens) + self.max_length_offset
+
+
+def translate_ids(
+    model: Transformer,
+    sources: Sequence[Sequence[int]],
+    search: SearchConfig,
+    *,
+    tokens: int,
+    report: Callable[[int], object] | None = None,
+) -> list[list[Hypothesis]]:
+    """Translate token ids without specials: for each source its `n_best` hypotheses, best first.
+
+    A batch holds at most `tokens` padded source tokens times beams, or a single longer sentence. An empty source has one
+    translation, the empty one, with log probability 0. `report` hears how many sentences each batch has finished.
+    """
+    results: list[list[Hypothesis]] = [[Hypothesis([], 0.0, finished=True)] for _ in sources]
+    training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            for batch in _batches(sources, tokens // search.beam_size):
+                found = _translate_batch(model, [sources[row] for row in batch], search)
+                for row, hypotheses in zip(batch, found, strict=True):
+                    results[row] = hypotheses
+                if report is not None:
+                    report(len(batch))
+    finally:
+        model.train(training)
+    return results
+
+
+def _batches(sources: Sequence[Sequence[int]], tokens: int) -> list[list[int]]:
+    """Group the rows that are not empty, longest first, so that a batch too large for memory fails at once."""
+    rows = [row for row, source in enumerate(sources) if len(source)]
+    rows.sort(key=lambda row: -len(sources[row]))
+    batches: list[list[int]] = []
+    for row in rows:
+        longest = len(sources[batches[-1][0]]) + 1 if batches else 0  # EOS included
+        if batches and (len(batches[-1]) + 1) * longest <= tokens:
+            batches[-1].append(row)
+        else:
+            batches.append([row])
+    return batches
+
+
+def _translate_batch(
+    model: Transformer, sources: list[Sequence[int]], search: SearchConfig
+) -> list[list[Hypothesis]]:
+    device = next(model.parameters()).device
+    memory = model.encode(_pad(sources).to(device))
+    limits = torch.tensor([search.limit(len(source)) for source in sources], device=device)
+    if search.beam_size == 1:
+        return [[one] for one in greedy_search(model.step, model.start(memory), limits)]
+    return beam_search(
+        model.step,
+        model.start(memory, search.beam_size),
+        limits,
+        beams=search.beam_size,
+        n_best=search.n_best,
+        length_penalty=search.length_penalty,
+    )
+
+
+def _pad(sources: list[Sequence[int]]) -> Tensor:
+    """Lay out sources with EOS as `[batch, src_len]`."""
+    longest = max(len(source) for source in sources) + 1
+    padded = np.full((len(sources), longest), PAD, dtype=np.int64)
+    for row, source in enumerate(sources):
+        padded[row, : len(source)] = source
+        padded[row, len(source)] = EOS
+    return torch.from_numpy(padded)

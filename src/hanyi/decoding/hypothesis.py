@@ -1,0 +1,48 @@
+"""What a search finds, and the rules that both searches share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor
+
+from hanyi.tokens.vocab import BOS, PAD
+
+NEVER = [PAD, BOS]
+"""Tokens that no target goes on with, whatever the model thinks of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A translation as token ids, without BOS and EOS."""
+
+    tokens: list[int]
+    log_prob: float  # nats; of the tokens, and of EOS when finished
+    finished: bool  # False: cut at the length limit before EOS came
+
+    def score(self, length_penalty: float) -> float:
+        """Give the log probability over ((5 + length) / 6)^length_penalty, EOS counted (Wu et al. 2016, 7)."""
+        return self.log_prob / penalty(len(self.tokens) + self.finished, length_penalty)
+
+
+class Rows(Protocol):
+    """State of the model that follows the rows of a search."""
+
+    def select(self, index: Tensor) -> None:
+        """Make row `index[i]` the new row i."""
+
+
+def penalty(length: float, exponent: float) -> float:
+    """Give ((5 + length) / 6)^exponent for a length in tokens."""
+    return float(((5 + length) / 6) ** exponent)
+
+
+def next_log_probs(logits: Tensor) -> Tensor:
+    """Turn logits `[rows, tgt_vocab]` into log probabilities in nats, with those of NEVER at -inf.
+
+    Normalised before these are ruled out, so that sums are what forced decoding gives.
+    """
+    log_probs = logits.float().log_softmax(dim=-1)
+    log_probs[:, NEVER] = float("-inf")
+    return log_probs
