@@ -1,4 +1,4 @@
-"""What every stage shares: one-line errors, plain logging, its metrics file and its MLflow mirror."""
+"""What every stage shares: one-line errors, logging, its metrics file and its MLflow mirror."""
 
 from __future__ import annotations
 
@@ -9,47 +9,71 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
 from hanyi.artifacts import canonical_json, write_text
 from hanyi.errors import HanyiError
 from hanyi.tracking import Tracker, open_tracker
 from stages.paths import METRICS
 
-log = logging.getLogger("hanyi")
-
 EXIT_FAULT = 2
+EXIT_SIGNAL = 128  # plus the signal's number, as shells do
+FULL = {errno.ENOSPC, errno.EDQUOT}
 PR_SET_PDEATHSIG = 1
 
 
-def run(name: str, main: Callable[[Tracker], Mapping[str, Any]]) -> None:
-    """Run a stage: `main` gives the metrics, which are published as `metrics/NAME.json` and mirrored.
+class Stopped(KeyboardInterrupt):
+    """SIGTERM, raised where the stage stands so that it unwinds as after Ctrl-C."""
 
-    A `HanyiError` or a full disk ends as one line on standard error and exit code 2; a bug keeps its
-    traceback.
+
+def run(name: str, main: Callable[[Tracker], Mapping[str, Any]]) -> None:
+    """Run a stage: `main` gives the metrics, which become `metrics/NAME.json` and are mirrored.
+
+    A `HanyiError` or a full disk ends as one line on standard error and exit code 2, an
+    interruption as one line and 128 plus the signal's number; a bug keeps its traceback.
     """
     logging.basicConfig(format=f"{name}: %(message)s", level=logging.INFO, stream=sys.stderr)
+    signal.signal(signal.SIGTERM, _stopped)
     _die_with_parent()
     try:
         with open_tracker(name) as tracker:
-            metrics = main(tracker)
-            write_text(METRICS / f"{name}.json", canonical_json(metrics))
-            tracker.stage_metrics(name, metrics)
+            _run(name, main, tracker)
+    except HanyiError as error:  # MLflow itself is missing
+        _fail(name, str(error))
+    except KeyboardInterrupt as stop:
+        number = signal.SIGTERM if isinstance(stop, Stopped) else signal.SIGINT
+        sys.stderr.write(f"{name}: stopped by {number.name}\n")
+        raise SystemExit(EXIT_SIGNAL + number) from None
+
+
+def _run(name: str, main: Callable[[Tracker], Mapping[str, Any]], tracker: Tracker) -> None:
+    # The line is written before the tracker closes: nobody waits for the mirror to read an error.
+    try:
+        metrics = main(tracker)
+        write_text(METRICS / f"{name}.json", canonical_json(metrics))
+        tracker.stage_metrics(name, metrics)
     except HanyiError as error:
-        _stop(name, str(error))
+        _fail(name, str(error))
     except OSError as error:
-        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+        if error.errno not in FULL:
             raise
-        _stop(name, f"{error.filename or 'disk'}: no space left, expected room for the outputs; free some")
+        where = error.filename or "disk"
+        _fail(name, f"{where}: no space left, expected room for the outputs; free some")
 
 
-def _stop(name: str, line: str) -> None:
+def _fail(name: str, line: str) -> NoReturn:
     sys.stderr.write(f"{name}: error: {line}\n")
     raise SystemExit(EXIT_FAULT)
 
 
+def _stopped(_number: int, _frame: FrameType | None) -> NoReturn:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends it at once
+    raise Stopped
+
+
 def _die_with_parent() -> None:
-    # Killing only `dvc` would leave this process running, and the next repro would start a second one.
+    # Killing only `dvc` would leave this process, and the next repro would start a second one.
     if sys.platform != "linux":
         return
     parent = os.getppid()

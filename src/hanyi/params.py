@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -70,17 +69,12 @@ def parse(section: str, kind: type[Section], values: object, where: str = "param
     try:
         # JSON's strict mode is the wanted one: "4" and true are no integers, 4 is a fine float, and a
         # list may stand for a tuple, which strict Python mode refuses.
-        return _adapter(kind).validate_json(json.dumps(values, default=str), strict=True)
+        return TypeAdapter(kind).validate_json(json.dumps(values, default=str), strict=True)
     except ValidationError as error:
         faults = "; ".join(_fault(section, fault) for fault in error.errors())
         raise ParamsError(
             where, faults, "the keys and types of the comments there", "mend or remove them"
         ) from None
-
-
-@lru_cache
-def _adapter(kind: type[Section]) -> TypeAdapter[Section]:
-    return TypeAdapter(kind)
 
 
 def _fault(section: str, fault: Any) -> str:

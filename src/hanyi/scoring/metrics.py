@@ -27,6 +27,7 @@ class ScoreConfig:
     chrf_word_order: int
 
     def __post_init__(self) -> None:
+        """Check the choices and ranges."""
         if self.tokenize not in BLEU.TOKENIZERS:
             names = ", ".join(BLEU.TOKENIZERS)
             raise ValueError(f"tokenize must be one of {names}, got {self.tokenize}")
@@ -40,11 +41,11 @@ Metric = Callable[[Sequence[str], Sequence[str], ScoreConfig], Score]
 def bleu(hypotheses: Sequence[str], references: Sequence[str], config: ScoreConfig) -> Score:
     """Give corpus BLEU (Papineni et al. 2002) as sacrebleu does (Post 2018).
 
-    Raises `DataError` for unequal counts, for no sentences and for a tokenizer that is not installed.
+    Raises `DataError` for unequal counts, no sentences, or a tokenizer that is not installed.
     """
     _check(hypotheses, references)
     try:
-        # force: it only silences a hint about tokenized text, which a corpus of short sentences sets off.
+        # force silences a hint about tokenized text, no more; short sentences set it off.
         metric = BLEU(tokenize=config.tokenize, force=True)
     except (RuntimeError, ImportError) as error:
         raise DataError(

@@ -1,4 +1,4 @@
-"""The MLflow mirror of the pipeline: one row for each experiment, and never a reason for a stage to fail."""
+"""The MLflow mirror of the pipeline: one row for each experiment, never a reason to fail."""
 
 from hanyi.tracking.tracker import Tracker, open_tracker
 

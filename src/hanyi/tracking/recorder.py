@@ -1,19 +1,148 @@
 """The recorder: a process beside each stage that writes what it is handed into MLflow.
 
-It is started by `open_tracker` as `python -m hanyi.tracking.recorder STAGE`, reads one JSON message a
-line from its standard input, and ends with it. When the stage is killed without a word, the run is
-marked so. After the first failure it says so in one line and stops trying.
+`open_tracker` starts it as `python -m hanyi.tracking.recorder STAGE`. It reads one JSON message a
+line from its standard input and ends with it; when that ends without a last word, the stage was
+killed, and the run is marked so. After the first failure it says so in one line and gives up.
 """
 
 from __future__ import annotations
 
+import json
+import os
+import queue
 import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hanyi.errors import HanyiError
+from hanyi.params import read_params
+from hanyi.tracking.identity import project_root, read_identity, upstream
+
+if TYPE_CHECKING:
+    from hanyi.tracking.mirror import Mirror
+
+GATHER = 2.0  # seconds between two batches while a stage runs
+
+# A server that is dead or slow costs seconds, and nothing leaves the machine unasked.
+SETTINGS = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "MLFLOW_LOGGING_LEVEL": "CRITICAL",
+}
+
+Message = Mapping[str, Any]
+LOST: Message = {"kind": "end", "status": "KILLED"}
+
+
+def record(stage: str, messages: queue.SimpleQueue[Message]) -> None:
+    """Write messages into the experiment's run until the stage ends."""
+    from hanyi.tracking.mirror import Mirror
+
+    root = project_root()
+    identity, params = read_identity()
+    mirror = Mirror(root, identity, params)
+    _write(mirror, stage, _skipped(stage))
+    ended = False
+    while not ended:
+        batch = _gather(messages)
+        ended = batch[-1]["kind"] == "end"
+        _write(mirror, stage, batch)
+
+
+def _write(mirror: Mirror, stage: str, messages: Sequence[Message]) -> None:
+    from hanyi.tracking.mirror import numbers_and_texts
+
+    points: list[tuple[str, float, int, int]] = []
+    tags: dict[str, str] = {}
+    for message in messages:
+        kind = message["kind"]
+        if kind == "metrics":
+            step, moment = message["step"], message["time"]
+            points += [
+                (f"{stage}/{key}", value, step, moment) for key, value in message["values"].items()
+            ]
+        elif kind == "stage":
+            numbers, texts = numbers_and_texts(message["values"])
+            name, moment = message["name"], message["time"]
+            points += [(f"{name}/{key}", value, 0, moment) for key, value in numbers.items()]
+            tags |= {f"{name}/{key}": text for key, text in texts.items()}
+        elif kind == "tags":
+            tags |= message["values"]
+    mirror.metrics(points)
+    mirror.tags(tags)
+    for message in messages:
+        if message["kind"] == "artifact" and Path(message["path"]).exists():
+            mirror.artifact(Path(message["path"]), message["folder"])
+        elif message["kind"] == "text":
+            mirror.text(message["text"], message["name"])
+        elif message["kind"] == "end":
+            mirror.finish(message["status"])
+
+
+def _skipped(stage: str) -> list[Message]:
+    # DVC does not run what is unchanged, but the row shall show the metrics of every stage.
+    wiring = Path("dvc.yaml")
+    if not wiring.exists():
+        return []
+    found: list[Message] = []
+    for name in upstream(stage, read_params(wiring)):
+        path = Path("metrics") / f"{name}.json"
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        found.append({"kind": "stage", "name": name, "values": values, "time": _now()})
+    return found
+
+
+def _gather(messages: queue.SimpleQueue[Message]) -> list[Message]:
+    batch = [messages.get()]
+    deadline = time.monotonic() + GATHER
+    while batch[-1]["kind"] != "end" and (message := _next(messages, deadline)):
+        batch.append(message)
+    return batch
+
+
+def _next(messages: queue.SimpleQueue[Message], deadline: float) -> Message | None:
+    try:
+        return messages.get(timeout=max(0.0, deadline - time.monotonic()))
+    except queue.Empty:
+        return None
+
+
+def _read(messages: queue.SimpleQueue[Message]) -> None:
+    for line in sys.stdin:
+        messages.put(json.loads(line))
+    messages.put(LOST)
+
+
+def _now() -> int:
+    return int(time.time() * 1000)
 
 
 def main() -> None:
-    """Read messages until the input ends."""
-    for _ in sys.stdin:
-        pass
+    """Record the stage named on the command line, whatever the state of the store."""
+    stage = sys.argv[1]
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
+    messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
+    # A thread keeps the pipe empty: a slow server must never make the stage wait to write.
+    threading.Thread(target=_read, args=(messages,), daemon=True).start()
+    try:
+        record(stage, messages)
+    except ImportError:
+        raise
+    except HanyiError:
+        return  # unreadable parameters: the stage itself says so
+    except Exception as error:  # noqa: BLE001 - the mirror must not hurt the stage, whatever happens
+        reason = " ".join(str(error).split()) or type(error).__name__
+        sys.stderr.write(f"{stage}: warning: tracking is off for this stage: {reason[:300]}\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The stage's end of the mirror: it hands over what happened, and waits for nobody while it works."""
+"""The stage's end of the mirror: it hands over what happened and waits for nobody meanwhile."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +58,8 @@ class Tracker:
         self._send({"kind": "end", "status": status})
         if self._recorder is None or self._recorder.stdin is None:
             return
-        try:
+        with suppress(BrokenPipeError):
             self._recorder.stdin.close()
-        except BrokenPipeError:
-            pass
         try:
             code = self._recorder.wait(timeout=LAST_WAIT)
         except subprocess.TimeoutExpired:
