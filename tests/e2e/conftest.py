@@ -13,7 +13,7 @@ from tests.e2e.workspace import Done, Workspace
 
 @dataclass(frozen=True)
 class First:
-    """The first build in a fresh clone: what dvc said, the workspace, a copy to start others from."""
+    """The first build in a fresh clone: what dvc said, the workspace, a copy for others."""
 
     done: Done
     workspace: Workspace

@@ -1,4 +1,4 @@
-"""A clone of the project in a temporary place, with a corpus and settings small enough for a test."""
+"""A clone of the project in a temporary place, with a corpus and settings made for tests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PEOPLE = {
     "we": "我们",
     "they": "他们",
     "the teachers": "老师们",
-    "Anna and Li": "安娜和李",
+    "Anna": "安娜",
 }
 VERBS = {"like": "喜欢", "buy": "买", "see": "看见", "need": "需要"}
 THINGS = {
@@ -131,7 +131,7 @@ class Workspace:
         return Workspace(path)
 
     def environment(self, **changes: str | None) -> dict[str, str]:
-        """Give a plain environment: nothing of the caller's Python, tracking off unless asked for."""
+        """Give a plain environment: nothing of the caller's, tracking off unless asked for."""
         leave = ("PYTHON", "HANYI", "MLFLOW", "DVC", "GIT", "VIRTUAL_ENV", "COV")
         plain = {key: value for key, value in os.environ.items() if not key.startswith(leave)}
         home = _made(self.path.with_name(f"{self.path.name}.home"))
@@ -242,7 +242,8 @@ def _made(path: Path) -> Path:
 
 
 def _link_environment(path: Path) -> None:
-    """Give the workspace a .venv whose Python is this one, found by stages/run as in a real clone."""
+    """Give the workspace a .venv whose Python is this one, for stages/run to find."""
     python = _made(path / ".venv/bin") / "python"
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8", newline="\n")
+    script = f'#!/bin/sh\nexec "{sys.executable}" "$@"\n'
+    python.write_text(script, encoding="utf-8", newline="\n")
     python.chmod(0o755)
