@@ -67,7 +67,7 @@ def load_section(section: str, kind: type[Section], path: Path = PARAMS_FILE) ->
 def parse(section: str, kind: type[Section], values: object, where: str = "params.yaml") -> Section:
     """Validate plain values against a config dataclass; the dataclass checks ranges itself."""
     try:
-        # JSON's strict mode is the wanted one: "4" and true are no integers, 4 is a fine float, and a
+        # JSON's strict mode is the wanted one: "4" and true are no integers, 4 is a fine float, a
         # list may stand for a tuple, which strict Python mode refuses.
         return TypeAdapter(kind).validate_json(json.dumps(values, default=str), strict=True)
     except ValidationError as error:

@@ -1,0 +1,102 @@
+"""The gate: which metrics are missing, not finite, under their floor or fell too far."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from hanyi.params import config
+
+# Metrics files hold 6 digits; a fall of exactly the allowed drop must not fail by rounding.
+TOLERANCE = 1e-6
+
+OK = "ok"
+NEW = "ok, new"
+MISSING = "missing"
+NOT_FINITE = "not finite"
+UNDER_FLOOR = "under floor"
+FELL = "fell"
+OTHER_SIGNATURE = "other signature"
+
+
+@config
+class CheckConfig:
+    """The `check` section: floors and allowed falls by dotted name in metrics/score.json."""
+
+    floors: dict[str, float]
+    baseline: str | None
+    max_drop: dict[str, float]
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        for name, floor in self.floors.items():
+            if not math.isfinite(floor):
+                raise ValueError(f"floors.{name} must be finite, got {floor}")
+        for name, drop in self.max_drop.items():
+            if not (math.isfinite(drop) and drop >= 0):
+                raise ValueError(f"max_drop.{name} must be 0 or more, got {drop}")
+
+
+class Verdict(NamedTuple):
+    """What was found for one metric, and what it was held against."""
+
+    metric: str
+    value: float | None
+    floor: float | None
+    baseline: float | None
+    max_drop: float | None
+    outcome: str
+
+    @property
+    def passed(self) -> bool:
+        """Say whether the metric lets the gate open."""
+        return self.outcome in {OK, NEW}
+
+
+def judge(
+    current: Mapping[str, Any], baseline: Mapping[str, Any] | None, config: CheckConfig
+) -> list[Verdict]:
+    """Judge each metric that has a floor or an allowed drop, by flat names.
+
+    Without a baseline only the floors count. A metric that the baseline lacks is new and passes.
+    """
+    names = list(dict.fromkeys([*config.floors, *config.max_drop]))
+    return [_judge(name, current, baseline or {}, config) for name in names]
+
+
+def _judge(
+    name: str, current: Mapping[str, Any], baseline: Mapping[str, Any], config: CheckConfig
+) -> Verdict:
+    value = _number(current.get(name))
+    before = _number(baseline.get(name)) if name in config.max_drop else None
+    floor = config.floors.get(name)
+    drop = config.max_drop.get(name) if baseline else None
+    if value is None:
+        outcome = MISSING
+    elif not math.isfinite(value):
+        outcome = NOT_FINITE
+    elif floor is not None and value < floor - TOLERANCE:
+        outcome = UNDER_FLOOR
+    elif drop is None:
+        outcome = OK
+    elif before is None:
+        outcome = NEW
+    elif _signature(name, current) != _signature(name, baseline):
+        outcome = OTHER_SIGNATURE
+    elif not before - value <= drop + TOLERANCE:  # so written, a NaN before fails too
+        outcome = FELL
+    else:
+        outcome = OK
+    return Verdict(name, value, floor, before, drop, outcome)
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    return None
+
+
+def _signature(name: str, metrics: Mapping[str, Any]) -> object:
+    # `corpora.hsk.bleu.score` is signed by `corpora.hsk.bleu.signature`.
+    return metrics.get(f"{name.rpartition('.')[0]}.signature")

@@ -1,0 +1,99 @@
+"""Translations beside their references, joined on `id`, never on the order of lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.parquet as pq
+
+from hanyi.errors import ArtifactError
+
+REMEDY = "run `dvc repro`"
+
+
+class Pair(NamedTuple):
+    """One test row: what was to be translated, the human translation and the model's."""
+
+    id: int
+    corpus: str
+    source: str
+    reference: str
+    hypothesis: str
+
+
+def read_pairs(decoded: Path, prepared: Path) -> list[Pair]:
+    """Join a decoded split (JSON Lines) with its prepared one (Parquet), in order of id.
+
+    Raises `ArtifactError` when a row is missing, surplus, twice there or unreadable.
+    """
+    rows = _read_references(prepared)
+    texts = _read_hypotheses(decoded)
+    _check_ids(decoded, prepared, list(rows), list(texts))
+    return [Pair(key, *rows[key], texts[key]) for key in sorted(rows)]
+
+
+def by_corpus(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
+    """Group pairs by the name of their corpus, names in order."""
+    groups: dict[str, list[Pair]] = {name: [] for name in sorted({pair.corpus for pair in pairs})}
+    for pair in pairs:
+        groups[pair.corpus].append(pair)
+    return groups
+
+
+def _read_references(path: Path) -> dict[int, tuple[str, str, str]]:
+    names = ["id", "corpus", "src", "tgt"]
+    try:
+        columns = pq.read_table(path, columns=names).to_pydict()
+    except FileNotFoundError:
+        raise ArtifactError(path, "no such file", "the prepared split", REMEDY) from None
+    except (OSError, ValueError, KeyError) as error:
+        raise ArtifactError(path, str(error), "the prepared split", REMEDY) from None
+    return {
+        int(key): (corpus, source, reference)
+        for key, corpus, source, reference in zip(*(columns[name] for name in names), strict=True)
+    }
+
+
+def _read_hypotheses(path: Path) -> dict[int, str]:
+    texts: dict[int, str] = {}
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except FileNotFoundError:
+        raise ArtifactError(path, "no such file", "the decoded split", REMEDY) from None
+    except UnicodeDecodeError as error:
+        raise ArtifactError(path, str(error), "UTF-8", REMEDY) from None
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        row = _read_line(f"{path}:{number}", line)
+        if row["id"] in texts:
+            raise ArtifactError(f"{path}:{number}", f"id {row['id']} again", "each id once", REMEDY)
+        texts[row["id"]] = row["text"]
+    return texts
+
+
+def _read_line(where: str, line: str) -> Mapping[str, Any]:
+    try:
+        row = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ArtifactError(where, f"broken JSON ({error})", "one object a line", REMEDY) from None
+    found = row if isinstance(row, dict) else {}
+    if not (isinstance(found.get("id"), int) and isinstance(found.get("text"), str)):
+        raise ArtifactError(where, "no id or no text", "both in each row", REMEDY)
+    return found
+
+
+def _check_ids(decoded: Path, prepared: Path, wanted: Sequence[int], found: Sequence[int]) -> None:
+    missing = sorted(set(wanted) - set(found))
+    surplus = sorted(set(found) - set(wanted))
+    if missing or surplus:
+        first = f"first missing id {missing[0]}" if missing else f"first surplus id {surplus[0]}"
+        raise ArtifactError(
+            decoded,
+            f"{len(missing)} rows missing and {len(surplus)} surplus ({first})",
+            f"the {len(wanted)} rows of {prepared}",
+            REMEDY,
+        )

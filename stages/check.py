@@ -1,0 +1,117 @@
+"""The gate: `python -m stages.check [--baseline REV] [--markdown]`; not a stage of the pipeline.
+
+It exits with 0 when the scores of the workspace hold, 1 with the same table when they do not, and 2
+when it cannot tell.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from hanyi.errors import ArtifactError, HanyiError, ParamsError
+from hanyi.params import flatten, load_section
+from hanyi.scoring.gate import CheckConfig, Verdict, judge
+from stages.harness import EXIT_FAULT
+from stages.paths import METRICS
+
+SCORES = METRICS / "score.json"
+HEADS = ("metric", "value", "floor", "baseline", "max drop", "verdict")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the table of verdicts; give 0 when all pass, else 1."""
+    parser = argparse.ArgumentParser(prog="python -m stages.check", description="The gate.")
+    parser.add_argument("--baseline", metavar="REV", help="git revision, instead of check.baseline")
+    parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
+    flags = parser.parse_args(arguments)
+    config = load_section("check", CheckConfig)
+    revision = flags.baseline or config.baseline
+    current = _read(str(SCORES), _workspace(SCORES))
+    baseline = _read(f"{revision}:{SCORES}", _committed(revision)) if revision else None
+    verdicts = judge(current, baseline, config)
+    sys.stdout.write(_markdown(verdicts) if flags.markdown else _table(verdicts))
+    return 0 if all(verdict.passed for verdict in verdicts) else 1
+
+
+def _workspace(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ArtifactError(path, "no such file", "the scores", "run `dvc repro`") from None
+
+
+def _committed(revision: str) -> str:
+    try:
+        _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    except subprocess.CalledProcessError:
+        remedy = "fetch it or mend check.baseline"
+        raise ParamsError("baseline", f"no revision {revision}", "a git revision", remedy) from None
+    except FileNotFoundError:
+        raise ParamsError("baseline", "git is missing", "it installed", "install git") from None
+    try:
+        return _git("show", f"{revision}:./{SCORES.as_posix()}")
+    except subprocess.CalledProcessError:
+        where = f"{revision}:{SCORES}"
+        remedy = "commit the scores there or take another revision"
+        raise ArtifactError(where, "no such file", "the scores", remedy) from None
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", *arguments]
+    return subprocess.run(command, capture_output=True, check=True, encoding="utf-8").stdout
+
+
+def _read(where: str, text: str) -> dict[str, Any]:
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        remedy = "run `dvc repro`"
+        raise ArtifactError(where, f"broken JSON ({error})", "metrics", remedy) from None
+    if not isinstance(values, dict):
+        raise ArtifactError(where, type(values).__name__, "a JSON object", "run `dvc repro`")
+    return flatten(values)
+
+
+def _cells(verdict: Verdict) -> list[str]:
+    numbers = (verdict.value, verdict.floor, verdict.baseline, verdict.max_drop)
+    return [
+        verdict.metric,
+        *("-" if number is None else f"{number:.3f}" for number in numbers),
+        verdict.outcome,
+    ]
+
+
+def _markdown(verdicts: Sequence[Verdict]) -> str:
+    rows = [HEADS, ["---", *["---:"] * 4, "---"], *(_cells(verdict) for verdict in verdicts)]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _table(verdicts: Sequence[Verdict]) -> str:
+    table = Table(box=None, pad_edge=False)
+    for head in HEADS:
+        sides = head in {"metric", "verdict"}
+        table.add_column(head, justify="left" if sides else "right", overflow="fold")
+    for verdict in verdicts:
+        table.add_row(*_cells(verdict), style=None if verdict.passed else "red")
+    console = Console()
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get()
+
+
+if __name__ == "__main__":
+    try:
+        code = main(sys.argv[1:])
+    except HanyiError as error:
+        sys.stderr.write(f"check: error: {error}\n")
+        code = EXIT_FAULT
+    raise SystemExit(code)
