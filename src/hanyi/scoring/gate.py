@@ -62,16 +62,20 @@ def judge(
     Without a baseline only the floors count. A metric that the baseline lacks is new and passes.
     """
     names = list(dict.fromkeys([*config.floors, *config.max_drop]))
-    return [_judge(name, current, baseline or {}, config) for name in names]
+    return [_judge(name, current, baseline, config) for name in names]
 
 
 def _judge(
-    name: str, current: Mapping[str, Any], baseline: Mapping[str, Any], config: CheckConfig
+    name: str,
+    current: Mapping[str, Any],
+    baseline: Mapping[str, Any] | None,
+    config: CheckConfig,
 ) -> Verdict:
     value = _number(current.get(name))
-    before = _number(baseline.get(name)) if name in config.max_drop else None
     floor = config.floors.get(name)
-    drop = config.max_drop.get(name) if baseline else None
+    compared = baseline is not None and name in config.max_drop
+    drop = config.max_drop[name] if compared else None
+    before = _number(baseline.get(name)) if baseline is not None and compared else None
     if value is None:
         outcome = MISSING
     elif not math.isfinite(value):
@@ -82,7 +86,7 @@ def _judge(
         outcome = OK
     elif before is None:
         outcome = NEW
-    elif _signature(name, current) != _signature(name, baseline):
+    elif _signature(name, current) != _signature(name, baseline or {}):
         outcome = OTHER_SIGNATURE
     elif not before - value <= drop + TOLERANCE:  # so written, a NaN before fails too
         outcome = FELL
