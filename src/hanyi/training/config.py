@@ -1,0 +1,73 @@
+"""The `train` section of params.yaml."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from hanyi.params import config
+from hanyi.scoring.metrics import METRICS
+from hanyi.training.schedule import SCHEDULES
+
+
+@config
+class TrainConfig:
+    """How the model is trained; params.yaml says what each number counts."""
+
+    seed: int
+    batch_tokens: int
+    accumulate: int
+    max_steps: int | None
+    max_epochs: int | None
+    schedule: str
+    learning_rate: float
+    warmup: int
+    betas: tuple[float, float]
+    weight_decay: float
+    clip: float
+    label_smoothing: float
+    repeats: dict[str, int]
+    validate_every: int
+    validate_rows: int
+    save_every: int
+    select: str
+    patience: int
+    average: int
+    precision: Literal["auto", "fp32", "bf16"]
+
+    def __post_init__(self) -> None:
+        """Check ranges, and names against their registries."""
+        for name in ("batch_tokens", "accumulate", "validate_every", "validate_rows", "save_every"):
+            _at_least(name, getattr(self, name), 1)
+        _at_least("average", self.average, 1)
+        for name in ("seed", "warmup", "weight_decay", "clip", "patience"):
+            _at_least(name, getattr(self, name), 0)
+        if self.max_steps is None and self.max_epochs is None:
+            raise ValueError("max_steps or max_epochs must be a number, got null for both")
+        _at_least("max_steps", 1 if self.max_steps is None else self.max_steps, 1)
+        _at_least("max_epochs", 1 if self.max_epochs is None else self.max_epochs, 1)
+        _one_of("schedule", self.schedule, tuple(SCHEDULES))
+        _one_of("select", self.select, ("loss", *METRICS))
+        if not 0.0 < self.learning_rate <= 1.0:
+            raise ValueError(
+                f"learning_rate must be over 0 and at most 1, got {self.learning_rate}"
+            )
+        _share("label_smoothing", self.label_smoothing)
+        for beta in self.betas:
+            _share("betas", beta)
+        for corpus, times in self.repeats.items():
+            _at_least(f"repeats.{corpus}", times, 0)
+
+
+def _at_least(name: str, value: float, least: int) -> None:
+    if not value >= least:  # so that NaN is refused too
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+
+
+def _share(name: str, value: float) -> None:
+    if not 0.0 <= value < 1.0:
+        raise ValueError(f"{name} must be at least 0 and under 1, got {value}")
+
+
+def _one_of(name: str, value: str, names: tuple[str, ...]) -> None:
+    if value not in names:
+        raise ValueError(f"{name} must be one of {', '.join(names)}, got {value}")
