@@ -36,7 +36,10 @@ TINY: dict[str, Any] = {
     "train.max_steps": 30,
     "train.warmup": 5,
     "train.validate_every": 10,
+    "train.save_every": 5,
     "train.validate_rows": 8,
+    "train.select": "loss",  # falls to the end, so the last update decides the weights
+    "train.average": 2,
     "train.repeats": {},
     "decode.beam_size": 2,
     "check.floors": {},
@@ -136,11 +139,11 @@ class Workspace:
         plain = {key: value for key, value in os.environ.items() if not key.startswith(leave)}
         home = _made(self.path.with_name(f"{self.path.name}.home"))
         plain |= {
-            "HOME": str(home),
             "DVC_GLOBAL_CONFIG_DIR": str(home),
             "DVC_SYSTEM_CONFIG_DIR": str(home),
             "DVC_SITE_CACHE_DIR": str(home),
             "DVC_NO_ANALYTICS": "true",
+            "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
             "OMP_NUM_THREADS": "1",
             "HANYI_DEVICE": "cpu",
