@@ -19,7 +19,7 @@ def table_stages(readme: Path) -> list[str]:
 
 def test_each_stage_runs_its_own_script(root: Path, wiring: dict[str, Any]) -> None:
     for stage, entry in wiring.items():
-        assert entry["cmd"] == f"sh stages/run {stage}"
+        assert entry["cmd"] == f"exec sh stages/run {stage}"
         assert entry["deps"][0] == f"stages/{stage}.py"
         assert (root / "stages" / f"{stage}.py").is_file()
 
