@@ -56,7 +56,7 @@ def read_identity() -> tuple[Identity, dict[str, Any]]:
         baseline=os.environ.get("DVC_EXP_BASELINE_REV") or head or NO_REVISION,
         experiment=os.environ.get("DVC_EXP_NAME", ""),
         params=digest_bytes(canonical_json(params).encode("utf-8")),
-        branch=_git("rev-parse", "--abbrev-ref", "HEAD"),
+        branch=_git("branch", "--show-current"),  # empty while DVC runs an experiment
         dirty=bool(head) and bool(_git("diff", "--name-only", "HEAD", "--", ".", *exclude)),
     )
     return identity, params

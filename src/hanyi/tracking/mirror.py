@@ -106,17 +106,16 @@ class Mirror:
         fresh = [Param(key, text) for key, text in texts.items() if key not in self._params]
         for batch in _batches(fresh, BATCH_PARAMS):
             self._client.log_batch(self._id, params=batch)
-        self.tags(
-            {
-                "mlflow.source.git.commit": identity.baseline,
-                "git.revision": identity.baseline,
-                "git.branch": identity.branch,
-                "git.dirty": str(identity.dirty).lower(),
-                "dvc.experiment": identity.experiment,
-                "params.digest": identity.params,
-                "host": platform.node(),
-            }
-        )
+        tags = {
+            "mlflow.source.git.commit": identity.baseline,
+            "git.revision": identity.baseline,
+            "git.branch": identity.branch,
+            "git.dirty": str(identity.dirty).lower(),
+            "dvc.experiment": identity.experiment,
+            "params.digest": identity.params,
+            "host": platform.node(),
+        }
+        self.tags({name: value for name, value in tags.items() if value})
 
     def _is_new(self, key: str, value: float, step: int) -> bool:
         if key not in self._latest:

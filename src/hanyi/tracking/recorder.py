@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from hanyi.errors import HanyiError
 from hanyi.params import read_params
 from hanyi.tracking.identity import project_root, read_identity, upstream
+from hanyi.tracking.tracker import KILLED
 
 if TYPE_CHECKING:
     from hanyi.tracking.mirror import Mirror
@@ -37,7 +38,7 @@ SETTINGS = {
 }
 
 Message = Mapping[str, Any]
-LOST: Message = {"kind": "end", "status": "KILLED"}
+LOST: Message = {"kind": "end", "status": KILLED}
 
 
 def record(stage: str, messages: queue.SimpleQueue[Message]) -> None:

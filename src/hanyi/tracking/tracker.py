@@ -19,6 +19,7 @@ from hanyi.errors import HanyiError
 log = logging.getLogger("hanyi.tracking")
 
 SWITCH = "HANYI_TRACKING"
+KILLED = "KILLED"
 LAST_WAIT = 30.0  # seconds that a stage waits for its recorder at the end, at most
 
 
@@ -54,12 +55,14 @@ class Tracker:
         self._send({"kind": "tags", "values": dict(values)})
 
     def close(self, status: str) -> None:
-        """End the run's stage as FINISHED, FAILED or KILLED, and wait until that is written."""
+        """End the stage as FINISHED, FAILED or KILLED; wait for the recorder unless killed."""
         self._send({"kind": "end", "status": status})
         if self._recorder is None or self._recorder.stdin is None:
             return
         with suppress(BrokenPipeError):
             self._recorder.stdin.close()
+        if status == KILLED:  # who stops a stage wants it gone; the recorder ends by itself
+            return
         try:
             code = self._recorder.wait(timeout=LAST_WAIT)
         except subprocess.TimeoutExpired:
@@ -104,7 +107,7 @@ def open_tracker(stage: str) -> Iterator[Tracker]:
         tracker.close("FAILED" if stop.code else "FINISHED")
         raise
     except BaseException:
-        tracker.close("KILLED")
+        tracker.close(KILLED)
         raise
     tracker.close("FINISHED")
 
