@@ -8,7 +8,7 @@ import math
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,9 @@ def _rounded(value: Any, where: str) -> Any:
             )
         return round(value, METRIC_DIGITS)
     if isinstance(value, Mapping):
-        return {str(key): _rounded(item, f"{where}.{key}".lstrip(".")) for key, item in value.items()}
+        return {
+            str(key): _rounded(item, f"{where}.{key}".lstrip(".")) for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
         return [_rounded(item, where) for item in value]
     return value
@@ -58,13 +60,15 @@ def atomic_file(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; publish it whole on success, remove it on any failure."""
     temporary = _temporary(path)
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         _sync(temporary)
         os.replace(temporary, path)
     except OSError as error:
         raise _unwritable(path, error) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
     _sync(path.parent)
 
 
@@ -73,7 +77,7 @@ def atomic_directory(path: Path) -> Iterator[Path]:
     """Yield a temporary directory beside `path`; it takes the place of `path` whole, or not at all."""
     temporary = _temporary(path)
     try:
-        temporary.mkdir()
+        temporary.mkdir(parents=True)
         yield temporary
         for file in sorted(temporary.rglob("*")):
             _sync(file)
@@ -107,8 +111,12 @@ def read_header(path: Path, kind: str, version: int) -> dict[str, Any]:
     except FileNotFoundError:
         raise ArtifactError(path, "no such file", f"a {kind} description", remedy) from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ArtifactError(path, f"broken JSON ({error})", f"a {kind} description", remedy) from None
-    found = (fields.get("kind"), fields.get("version")) if isinstance(fields, dict) else (None, None)
+        raise ArtifactError(
+            path, f"broken JSON ({error})", f"a {kind} description", remedy
+        ) from None
+    found = (
+        (fields.get("kind"), fields.get("version")) if isinstance(fields, dict) else (None, None)
+    )
     if found != (kind, version):
         raise ArtifactError(
             path, f"{found[0]} version {found[1]}", f"{kind} version {version}", remedy
@@ -117,7 +125,6 @@ def read_header(path: Path, kind: str, version: int) -> dict[str, Any]:
 
 
 def _temporary(path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
     return path.with_name(f".{path.name}.tmp-{os.getpid()}")
 
 
@@ -131,5 +138,8 @@ def _sync(path: Path) -> None:
 
 def _unwritable(path: Path, error: OSError) -> ArtifactError:
     return ArtifactError(
-        path, f"{error.strerror or error}", "a place that can be written", "free space or mend rights"
+        path,
+        f"{error.strerror or error}",
+        "a place that can be written",
+        "free space or mend rights",
     )

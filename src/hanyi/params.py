@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from typing_extensions import dataclass_transform
 
 from hanyi.errors import HanyiError, ParamsError
 
 PARAMS_FILE = Path("params.yaml")
+KEY_FAULTS = {"missing": "missing", "unexpected_keyword_argument": "unknown key"}
 
 Section = TypeVar("Section")
 
@@ -46,6 +47,8 @@ def read_params(path: Path = PARAMS_FILE) -> dict[str, Any]:
         mark = error.problem_mark
         where = f"{path}:{mark.line + 1}" if mark else str(path)
         raise ParamsError(where, str(error.problem), "valid YAML 1.2", "mend the line") from None
+    except (UnicodeDecodeError, YAMLError) as error:
+        raise ParamsError(path, str(error), "YAML 1.2 in UTF-8", "mend the file") from None
     if not isinstance(loaded, dict):
         found = type(loaded).__name__
         raise ParamsError(path, found, "a mapping of sections", "restore it from git")
@@ -82,9 +85,9 @@ def _fault(section: str, fault: Any) -> str:
     cause = fault.get("ctx", {}).get("error")
     if isinstance(cause, HanyiError | ValueError):
         return f"{path}: {cause}"
+    if fault["type"] in KEY_FAULTS:
+        return f"{path}: {KEY_FAULTS[fault['type']]}"
     message = fault["msg"][0].lower() + fault["msg"][1:]
-    if fault["type"] in {"missing", "unexpected_keyword_argument"}:
-        return f"{path}: {message.replace('argument', 'key')}"
     return f"{path}: {message}, got {fault['input']!r}"
 
 
