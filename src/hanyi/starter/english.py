@@ -223,7 +223,9 @@ def number(value: int) -> str:
 
 
 def sentence(text: str) -> str:
-    """Capitalise the first letter of every sentence in the text."""
+    """Capitalise the first letter of every sentence in the text, and single its spaces."""
     return re.sub(
-        r"(^|[.?!] )([a-z])", lambda found: found.group(1) + found.group(2).upper(), text
+        r"(^|[.?!] )([a-z])",
+        lambda found: found.group(1) + found.group(2).upper(),
+        " ".join(text.split()),
     )

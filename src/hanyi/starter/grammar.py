@@ -15,6 +15,7 @@ from hanyi.starter import english
 from hanyi.starter.numerals import NUMERALS
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
+_RELATION = re.compile(r"(\w+)\.(obj|adj|verb|act)\b")
 _PREPOSITIONS = ("in", "at", "on")
 _CONTENT_KINDS = ("nouns", "verbs", "adjectives")
 _PHRASES = ("vp",)
@@ -44,6 +45,7 @@ class Word:
     counted: str = ""
     parts: tuple[str, ...] = ()
     number: int = 1
+    hosts: tuple[str, ...] = ()
 
     @property
     def fits(self) -> tuple[str, ...]:
@@ -87,9 +89,10 @@ class Grammar:
 
         ``kind`` joins alternatives with ``|`` and conditions with ``&``; ``!x`` excludes label
         x, ``v.obj`` asks for nouns that suit verb or adjective v, ``n.adj`` and ``n.verb`` for
-        the adjectives and verbs that suit noun n.
+        the adjectives and verbs that suit noun n, ``p.act`` for what one does at place p.
         """
-        owner = chosen.get(kind.partition(".")[0]) if "." in kind else None
+        relation = _RELATION.search(kind)
+        owner = chosen[relation.group(1)] if relation else None
         key = (kind, id(owner))
         if key not in self._cache:
             self._cache[key] = tuple(
@@ -111,6 +114,8 @@ def _meets(word: Word, test: str, owner: Word | None) -> bool:
     relation = test.partition(".")[2]
     if relation == "obj":
         return word.kind in ("nouns", "places") and not word.labels.isdisjoint(owner.fits)
+    if relation == "act":
+        return word.kind == "verbs" and not word.labels.isdisjoint(owner.hosts)
     wanted = "adjectives" if relation == "adj" else "verbs"
     return word.kind == wanted and not owner.labels.isdisjoint(word.fits)
 
@@ -127,6 +132,18 @@ def verb_phrase(verb: Word, thing: Word) -> Word:
     )
 
 
+_DEMONSTRATIVE = {
+    ("thisis", "sg"): "this is",
+    ("thisis", "pl"): "these are",
+    ("thatis", "sg"): "that is",
+    ("thatis", "pl"): "those are",
+    ("thisisnt", "sg"): "this isn't",
+    ("thisisnt", "pl"): "these aren't",
+    ("isthis", "sg"): "is this",
+    ("isthis", "pl"): "are these",
+}
+
+
 def noun(word: Word, form: str, adjective: str = "") -> str:
     """Spell a noun in one of its forms, with an optional adjective before it."""
     lead = adjective + " " if adjective else ""
@@ -141,6 +158,8 @@ def noun(word: Word, form: str, adjective: str = "") -> str:
             if plural_only or mass or "s" in word.labels
             else "a"
         )
+    if form == "rel":
+        return lead + (bare if "s" in word.labels else word.en)
     if form in ("gen", "these", "those", "some", "my"):
         if form in ("these", "those") and mass:
             form = {"these": "this", "those": "that"}[form] + " "
@@ -153,8 +172,18 @@ def noun(word: Word, form: str, adjective: str = "") -> str:
         return ("" if form == "unit" else form + " ") + lead + count
     if form == "units":
         return english.plural(lead + count)
-    if form == "many":
-        return ("how much " if mass else "how many ") + lead + bare
+    if form in ("thisis", "thatis", "thisisnt", "isthis"):
+        kind = "pl" if plural_only else "sg"
+        return _DEMONSTRATIVE[form, kind]
+    if form == "take":
+        return english.article(word.en) if "the" not in word.labels else "the " + word.en
+    if form == "much":
+        return ("much " if mass else "many ") + lead + bare
+    if form == "pls":
+        return lead + bare
+    if form == "per":
+        unit = count.partition(" of ")[0] if mass or word.counted else word.en
+        return english.article(unit.rpartition(" ")[2] if word.counted else "piece")
     if form == "the" and not word.labels.isdisjoint(("name", "bare")):
         return lead + word.en
     return ("the " if form == "the" else "") + lead + word.en
@@ -177,7 +206,8 @@ def _person(word: Word, arguments: tuple[str, ...], chosen: Mapping[str, Word]) 
     if word.kind == "numbers":
         return "3s" if word.number == 1 else "p"
     form = arguments[1] if len(arguments) > 1 else "the"
-    generic = form == "gen" and not word.mass and "name" not in word.labels
+    bare = form == "gen" or form == "rel" and "s" in word.labels
+    generic = bare and not word.mass and "name" not in word.labels
     return "p" if generic or "pl" in word.labels and form not in ("this", "unit") else "3s"
 
 
@@ -195,6 +225,11 @@ def spell(piece: tuple[str, str, tuple[str, ...]], chosen: Mapping[str, Word]) -
     if word.kind == "people":
         return _people_form(word, form)
     if word.kind == "adjectives":
+        if form == "an":
+            return english.article(word.en)
+        if form == "more":
+            more = english.compare(word.en, "er")
+            return more.replace("more ", "more and more ") if " " in more else f"{more} and {more}"
         return english.compare(word.en, form) if form in ("er", "est") else word.en
     if word.kind == "numbers":
         return _counted(word, form, arguments, chosen)
@@ -213,6 +248,8 @@ def _spelled(chosen: Mapping[str, Word], name: str) -> str:
 def _counted(
     word: Word, form: str, arguments: tuple[str, ...], chosen: Mapping[str, Word]
 ) -> str:
+    if form == "times":
+        return {1: "once", 2: "twice"}.get(word.number, word.en + " times")
     if form != "n":
         return word.en
     lead = "".join(_spelled(chosen, name) + " " for name in arguments[1:])
@@ -220,6 +257,11 @@ def _counted(
 
 
 def _people_form(word: Word, form: str) -> str:
+    if form in ("pro", "pro_poss"):
+        if word.labels.isdisjoint(("he", "she")):
+            return _people_form(word, form.removeprefix("pro").strip("_"))
+        male = "he" in word.labels
+        return {"pro": "he" if male else "she", "pro_poss": "his" if male else "her"}[form]
     forms = word.en.split("/")
     if form == "obj":
         return forms[1] if len(forms) > 1 else forms[0]
@@ -243,6 +285,8 @@ def _hanzi(piece: tuple[str, str, tuple[str, ...]], chosen: Mapping[str, Word]) 
     word = chosen[piece[0]]
     if piece[1] == "m":
         return word.extra
+    if piece[1] == "pro" and not word.labels.isdisjoint(("he", "she")):
+        return "他" if "he" in word.labels else "她"
     if piece[1] == "de":
         return word.zh if len(word.zh) == 1 else word.zh + "的"
     return word.zh
@@ -284,10 +328,13 @@ def _words(kind: str, content: Mapping[str, Mapping[str, str]]) -> Iterator[Word
     for head, entries in content.items():
         common = frozenset(head.split())
         for zh, text in entries.items():
-            fields = [part.strip() for part in text.split("|")] + ["", ""]
+            fields = [part.strip() for part in text.split("|")] + [""] * 3
             en, _, counted = fields[0].partition("=")
-            labels = common | frozenset(fields[2].split()) | {zh, kind}
-            word = Word(zh, en, kind, fields[1], labels, counted, (zh,))
+            labels = common | frozenset(fields[2].split()) | {kind}
+            labels |= {zh} if kind != "people" else set()
+            if not labels.isdisjoint(("he", "she")):
+                labels |= {"gendered"}
+            word = Word(zh, en, kind, fields[1], labels, counted, (zh,), hosts=tuple(fields[3].split()))
             if kind == "nouns" and not fields[1] and "name" not in labels:
                 raise _fault(f"lexicon entry {zh}", "no measure word", "one")
             yield word
@@ -308,7 +355,7 @@ def _composites(words: list[Word]) -> list[Word]:
                         f"{owner.en.split('/')[2]} {word.en}",
                         "people",
                         "3s",
-                        word.labels - {"relatives"} | {"kin"} | yours,
+                        word.labels - {"relatives"} | {"kin", "single"} | yours,
                         parts=(word.zh,),
                     )
                 )
@@ -319,14 +366,14 @@ def _composites(words: list[Word]) -> list[Word]:
                     f"{word.en} {name.en}",
                     "people",
                     "3s",
-                    word.labels | {"titled"},
+                    word.labels | {"titled", "single"},
                     parts=(word.zh, name.zh),
                 )
                 for name in words
                 if name.kind == "surnames"
             ]
         elif word.kind == "nouns" and "role" in word.labels:
-            labels = frozenset(("rolled", "people"))
+            labels = frozenset(("rolled", "people", "single"))
             made.append(Word(word.zh, f"the {word.en}", "people", "3s", labels, parts=(word.zh,)))
     return made
 
@@ -366,7 +413,8 @@ def _check_kind(
         name = test.lstrip("!").partition("!")[0]
         owner, dot, _ = name.partition(".")
         known = owner in slots if dot else name in labels
-        if not (known or name in grammar.mixes or name in NUMERALS or name in _PHRASES):
+        alone = name == kind and (name in grammar.mixes or name in NUMERALS)
+        if not (known or alone or name in _PHRASES):
             raise _fault(where, f"class {name}", "a known one")
 
 

@@ -137,12 +137,36 @@ def _hour(rng: Random) -> tuple[str, str, int]:
     return f"{counted(hour)}点{han(minute)}分", f"{name} {english.number(minute)}", 1
 
 
-def _clock(rng: Random) -> tuple[str, str, int]:
-    part, phrase, first, last = _DAY_PARTS[below(rng, 4)]
+def _part(rng: Random, part: str, phrase: str, first: int, last: int) -> tuple[str, str, int]:
     hour = first + below(rng, last - first + 1)
     half = rng.random() < 0.4
     spoken = f"half past {english.number(hour)}" if half else english.number(hour)
     return f"{part}{counted(hour)}点" + "半" * half, f"{spoken} {phrase}", 1
+
+
+def _dawn(rng: Random) -> tuple[str, str, int]:
+    return _part(rng, "早上", "in the morning", 6, 8)
+
+
+def _dusk(rng: Random) -> tuple[str, str, int]:
+    if rng.random() < 0.5:
+        return _part(rng, "下午", "in the afternoon", 5, 5)
+    return _part(rng, "晚上", "in the evening", 6, 7)
+
+
+def _bedtime(rng: Random) -> tuple[str, str, int]:
+    return _part(rng, "晚上", "at night", 9, 11)
+
+
+def _worktime(rng: Random) -> tuple[str, str, int]:
+    if rng.random() < 0.5:
+        return _part(rng, "上午", "in the morning", 9, 11)
+    return _part(rng, "下午", "in the afternoon", 1, 4)
+
+
+def _clock(rng: Random) -> tuple[str, str, int]:
+    part, phrase, first, last = _DAY_PARTS[below(rng, 4)]
+    return _part(rng, part, phrase, first, last)
 
 
 def _date(rng: Random) -> tuple[str, str, int]:
@@ -229,12 +253,15 @@ def _floor(rng: Random) -> tuple[str, str, int]:
 
 NUMERALS: dict[str, Callable[[Random], tuple[str, str, int]]] = {
     "age": _age,
+    "bedtime": _bedtime,
     "clock": _clock,
     "count": _count,
     "date": _date,
+    "dawn": _dawn,
     "days": _days,
     "degrees": _degrees,
     "dozens": _dozens,
+    "dusk": _dusk,
     "few": _few,
     "hour": _hour,
     "hours": _hours,
@@ -250,6 +277,7 @@ NUMERALS: dict[str, Callable[[Random], tuple[str, str, int]]] = {
     "span": _span,
     "sum": _sum,
     "ticker": _ticker,
+    "worktime": _worktime,
     "year": _year,
     "years": _years,
     "young": _young,
