@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from hanyi.errors import ArtifactError
 
 METRIC_DIGITS = 6
+
+# What a user can mend; any other failure of the system is a bug and keeps its traceback.
+UNWRITABLE = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.EEXIST,
+    errno.EFBIG,
+}
 
 
 def digest_bytes(data: bytes) -> str:
@@ -57,39 +71,31 @@ def _rounded(value: Any, where: str) -> Any:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; publish it whole on success, remove it on any failure."""
-    temporary = _temporary(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield temporary
-        _sync(temporary)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
-    _sync(path.parent)
+    """Yield a temporary path beside `path`; publish it whole on success, remove it on failure."""
+    with _published(path) as temporary:
+        try:
+            yield temporary
+            _sync(temporary)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager
 def atomic_directory(path: Path) -> Iterator[Path]:
-    """Yield a temporary directory beside `path`; it takes the place of `path` whole, or not at all."""
-    temporary = _temporary(path)
-    try:
-        temporary.mkdir(parents=True)
-        yield temporary
-        for file in sorted(temporary.rglob("*")):
-            _sync(file)
-        _sync(temporary)
-        if path.exists():
-            shutil.rmtree(path)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-    _sync(path.parent)
+    """Yield a temporary directory beside `path`; it takes its place whole, or not at all."""
+    with _published(path) as temporary:
+        try:
+            temporary.mkdir()
+            yield temporary
+            for file in sorted(temporary.rglob("*")):
+                _sync(file)
+            _sync(temporary)
+            if path.exists():
+                shutil.rmtree(path)
+            temporary.replace(path)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -104,7 +110,10 @@ def write_header(path: Path, kind: str, version: int, fields: Mapping[str, Any])
 
 
 def read_header(path: Path, kind: str, version: int) -> dict[str, Any]:
-    """Read an artifact's JSON description; raise `ArtifactError` unless it is of this kind and version."""
+    """Read an artifact's JSON description.
+
+    Raises `ArtifactError` unless it is of this kind and version.
+    """
     remedy = "run `dvc repro`"
     try:
         fields = json.loads(path.read_text(encoding="utf-8"))
@@ -124,8 +133,36 @@ def read_header(path: Path, kind: str, version: int) -> dict[str, Any]:
     return dict(fields)
 
 
-def _temporary(path: Path) -> Path:
-    return path.with_name(f".{path.name}.tmp-{os.getpid()}")
+@contextmanager
+def _published(path: Path) -> Iterator[Path]:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_left_over(path)
+        yield path.with_name(f".{path.name}.tmp-{os.getpid()}")
+        _sync(path.parent)
+    except OSError as error:
+        if error.errno not in UNWRITABLE:
+            raise
+        expected, remedy = "a place that can be written", "free space or mend rights"
+        raise ArtifactError(path, error.strerror or str(error), expected, remedy) from error
+
+
+def _remove_left_over(path: Path) -> None:
+    # A process that was killed outright could not remove its own.
+    for other in path.parent.glob(f".{path.name}.tmp-*"):
+        owner = other.name.rpartition("-")[2]
+        if owner.isdecimal() and not _is_running(int(owner)):
+            shutil.rmtree(other) if other.is_dir() else other.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True
 
 
 def _sync(path: Path) -> None:
@@ -134,12 +171,3 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _unwritable(path: Path, error: OSError) -> ArtifactError:
-    return ArtifactError(
-        path,
-        f"{error.strerror or error}",
-        "a place that can be written",
-        "free space or mend rights",
-    )

@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -87,14 +88,14 @@ def test_a_directory_is_published_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [item.name for item in path.iterdir()] == ["b"]
 
 
-@pytest.mark.parametrize("call", ["fsync", "replace"])
+@pytest.mark.parametrize(("holder", "call"), [(os, "fsync"), (Path, "replace")])
 def test_a_full_disk_is_one_line_and_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, holder: object, call: str
 ) -> None:
     def full(*arguments: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(os, call, full)
+    monkeypatch.setattr(holder, call, full)
     line = r"out: No space left on device, expected .*; free space"
     with pytest.raises(ArtifactError, match=line) as file:
         write_text(tmp_path / "out", "text")
@@ -102,6 +103,24 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(
         (temporary / "a").write_text("1")
     assert "\n" not in str(file.value)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failure_that_is_no_matter_of_writing_keeps_its_kind(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), atomic_file(tmp_path / "out"):
+        (tmp_path / "input that is not there").read_text()
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    (tmp_path / f".model.tmp-{dead.pid}").mkdir()
+    (tmp_path / f".model.tmp-{os.getppid()}").mkdir()  # of one that still works on it
+    with atomic_directory(tmp_path / "model") as temporary:
+        (temporary / "a").write_text("1")
+    assert sorted(item.name for item in tmp_path.iterdir()) == [
+        f".model.tmp-{os.getppid()}",
+        "model",
+    ]
 
 
 def test_a_place_that_is_a_file_is_one_line(tmp_path: Path) -> None:
@@ -130,5 +149,5 @@ def test_a_broken_header_is_one_line(tmp_path: Path, content: bytes) -> None:
 
 
 def test_a_missing_header_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match="no such file.*dvc repro"):
+    with pytest.raises(ArtifactError, match=r"no such file.*dvc repro"):
         read_header(tmp_path / "index.json", "hanyi.raw", 1)
