@@ -26,7 +26,7 @@ TRAINED = ("models/transformer", "metrics/train")
 KILLINGS = [
     (STEP, "4", "kill-after"),  # before anything was saved
     ("os.replace", "1", "kill-before"),  # in the midst of the first save
-    ("os.replace", "1", "kill-after"),  # as soon as a save is whole
+    ("os.replace", "2", "kill-after"),  # as soon as it is whole
     (STEP, "3", "kill-before"),  # between two saves
     ("hanyi.model.transformer.Transformer.start", "1", "kill-before"),  # while it validates
     ("os.replace", "transformer", "kill-before"),  # when the model is about to be published
