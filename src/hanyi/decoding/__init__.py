@@ -1,1 +1,1 @@
-"""From a source to its best translations: greedy and beam search, and the engine that batches them."""
+"""Greedy and beam search, and the engine that translates in batches."""

@@ -1,8 +1,9 @@
 """Batched beam search, which knows nothing of the model (Wu et al. 2016, 7).
 
-Each sentence has `beams` places. In every step the likeliest continuations fill them; one that ends with EOS is kept and
-its place stays empty from then on, so the beam narrows as hypotheses finish, and a beam of one is greedy search. A sentence leaves
-the batch when no live hypothesis can still beat the worst of its `n_best` kept ones.
+Each sentence has `beams` places. In every step the likeliest continuations fill them; one that ends
+with EOS is kept and its place stays empty from then on, so the beam narrows as hypotheses finish,
+and a beam of one is greedy search. A sentence leaves the batch when no live hypothesis can still
+beat the worst of its `n_best` kept ones.
 """
 
 from __future__ import annotations
@@ -54,9 +55,10 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """Find the best hypotheses, at most `n_best` for each of `[batch]` sentences, best first.
 
-    `step(tokens [rows], cache)` gives logits `[rows, tgt_vocab]`; the cache holds `batch * beams` rows, those of a sentence side by
-    side. `limits` is the length of each, EOS included, at most. The length penalty is an exponent, 0 or more. Hypotheses
-    that were cut at the limit come after all finished ones.
+    `step(tokens [rows], cache)` gives logits `[rows, tgt_vocab]`; the cache holds `batch * beams`
+    rows, those of a sentence side by side. `limits` is the length of each, EOS included, at most.
+    The length penalty is an exponent, 0 or more. Hypotheses that were cut at the limit come after
+    all finished ones.
     """
     found: list[list[Hypothesis]] = [[] for _ in limits]
     state = _begin(limits, beams)
@@ -85,23 +87,23 @@ def _begin(limits: Tensor, beams: int) -> BeamState:
 
 
 def _extend(state: BeamState, log_probs: Tensor) -> Tensor:
-    """Fill the places with the likeliest continuations; give where each came from, `[batch, beams]`."""
+    """Fill the places with the likeliest continuations; give each one's origin `[batch, beams]`."""
     batch, beams = state.log_probs.shape
-    tgt_vocab = log_probs.size(-1)
-    totals = state.log_probs[:, :, None] + log_probs.view(batch, beams, tgt_vocab)
+    # The best of all are among the best of each row, so only these need adding up.
+    gains, tokens = log_probs.topk(beams)  # [batch * beams, beams]
+    totals = state.log_probs[:, :, None] + gains.view(batch, beams, beams)
     best, choices = totals.flatten(1).topk(beams)  # [batch, beams]
-    origins = choices.div(tgt_vocab, rounding_mode="floor")
+    origins = choices.div(beams, rounding_mode="floor")
+    tokens = tokens.view(batch, beams * beams).gather(1, choices)
     history = state.tokens.gather(1, origins[:, :, None].expand_as(state.tokens))
-    state.tokens = torch.cat((history, choices.remainder(tgt_vocab)[:, :, None]), dim=2)
+    state.tokens = torch.cat((history, tokens[:, :, None]), dim=2)
     places = beams - state.kept.isfinite().sum(dim=1, keepdim=True)  # [batch, 1]
     ranks = torch.arange(beams, device=best.device)
     state.log_probs = best.masked_fill(ranks >= places, NOTHING)
     return origins
 
 
-def _keep_finished(
-    state: BeamState, found: list[list[Hypothesis]], length_penalty: float
-) -> None:
+def _keep_finished(state: BeamState, found: list[list[Hypothesis]], length_penalty: float) -> None:
     ended = (state.tokens[:, :, -1] == EOS) & state.log_probs.isfinite()
     _collect(state, ended, found, finished=True)
     scores = state.log_probs / penalty(state.length, length_penalty)
@@ -128,10 +130,10 @@ def _collect(
 
 
 def _is_over(state: BeamState, n_best: int, length_penalty: float) -> Tensor:
-    """Say of each sentence, `[batch]`, whether no live hypothesis can still beat its n_best-th kept one.
+    """Say of each sentence whether no live hypothesis can beat its n_best-th kept one, `[batch]`.
 
-    Going on never adds to a log probability, which is negative; what can raise the score is a larger penalty to divide by,
-    and that is largest at the limit.
+    Going on never adds to a log probability, which is negative; what can raise the score is a
+    larger penalty to divide by, and that is largest at the limit.
     """
     ceilings = ((5 + state.limits) / 6) ** length_penalty
     reachable = state.log_probs.amax(dim=1) / ceilings

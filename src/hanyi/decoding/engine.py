@@ -1,4 +1,4 @@
-"""Translation of many token sequences: sorted by length, batched by a budget, in the caller's order again."""
+"""Translation of token ids: sorted by length, batched by a budget, given back in order."""
 
 from __future__ import annotations
 
@@ -59,8 +59,9 @@ def translate_ids(
 ) -> list[list[Hypothesis]]:
     """Translate token ids without specials: for each source its `n_best` hypotheses, best first.
 
-    A batch holds at most `tokens` padded source tokens times beams, or a single longer sentence. An empty source has one
-    translation, the empty one, with log probability 0. `report` hears how many sentences each batch has finished.
+    A batch holds at most `tokens` padded source tokens times beams, or a single longer sentence. An
+    empty source has one translation, the empty one, with log probability 0. `report` hears how many
+    sentences each batch has finished.
     """
     results: list[list[Hypothesis]] = [[Hypothesis([], 0.0, finished=True)] for _ in sources]
     training = model.training
@@ -79,7 +80,7 @@ def translate_ids(
 
 
 def _batches(sources: Sequence[Sequence[int]], tokens: int) -> list[list[int]]:
-    """Group the rows that are not empty, longest first, so that a batch too large for memory fails at once."""
+    """Group rows that are not empty, longest first: a batch too large for memory fails at once."""
     rows = [row for row, source in enumerate(sources) if len(source)]
     rows.sort(key=lambda row: -len(sources[row]))
     batches: list[list[int]] = []

@@ -1,4 +1,4 @@
-"""Greedy search: always the likeliest token. It is what a beam of one does, without its bookkeeping."""
+"""Greedy search, always the likeliest token: a beam of one without the bookkeeping."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def greedy_search(
 ) -> list[Hypothesis]:
     """Find one hypothesis for each of `[batch]` sentences.
 
-    `step(tokens [rows], cache)` gives logits `[rows, tgt_vocab]`; `limits` is the length of each, EOS included, at most.
-    Sentences leave the batch as they end.
+    `step(tokens [rows], cache)` gives logits `[rows, tgt_vocab]`; `limits` is the length of each,
+    EOS included, at most. Sentences leave the batch as they end.
     """
     batch, longest = len(limits), int(limits.max())
     written = torch.full((batch, longest), EOS, device=limits.device)

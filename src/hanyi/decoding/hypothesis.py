@@ -22,7 +22,7 @@ class Hypothesis:
     finished: bool  # False: cut at the length limit before EOS came
 
     def score(self, length_penalty: float) -> float:
-        """Give the log probability over ((5 + length) / 6)^length_penalty, EOS counted (Wu et al. 2016, 7)."""
+        """Divide the log probability by the penalty of its length, EOS counted."""
         return self.log_prob / penalty(len(self.tokens) + self.finished, length_penalty)
 
 
@@ -34,7 +34,7 @@ class Rows(Protocol):
 
 
 def penalty(length: float, exponent: float) -> float:
-    """Give ((5 + length) / 6)^exponent for a length in tokens."""
+    """Give ((5 + length) / 6)^exponent for a length in tokens (Wu et al. 2016, 7)."""
     return float(((5 + length) / 6) ** exponent)
 
 

@@ -11,7 +11,8 @@ from torch.nn import functional as F  # noqa: N812 (the name that every PyTorch 
 if TYPE_CHECKING:
     from hanyi.model.cache import LayerCache
 
-# auto: by device. PyTorch's fused kernels win on CUDA; on the CPU their backward is slow at sentence lengths.
+# auto: by device. PyTorch's fused kernels win on CUDA; on the CPU their backward is slow at
+# sentence lengths.
 FORMS = ("auto", "explicit", "fused")
 
 
@@ -20,8 +21,9 @@ def explicit_attention(
 ) -> tuple[Tensor, Tensor]:
     """Compute softmax(QKᵀ/√d_k)V, and give the weights too (3.2.1).
 
-    Query is `[batch, heads, q_len, d_head]`, key and value `[batch, heads, k_len, d_head]`, the bias is added
-    to the scores and broadcasts to `[batch, heads, q_len, k_len]`, which is also the shape of the weights.
+    Query is `[batch, heads, q_len, d_head]`, key and value `[batch, heads, k_len, d_head]`; the
+    bias is added to the scores and broadcasts to `[batch, heads, q_len, k_len]`, the shape of the
+    weights.
     """
     scale = query.size(-1) ** -0.5
     scores = query @ key.transpose(-2, -1)  # [batch, heads, q_len, k_len]
@@ -41,7 +43,10 @@ def fused_attention(
 
 
 class MultiHeadAttention(nn.Module):
-    """Concat(head_1, ..., head_h) W^O (3.2.2); the subclasses say where queries, keys and values come from."""
+    """Concat(head_1, ..., head_h) W^O (3.2.2).
+
+    The subclasses say where queries, keys and values come from.
+    """
 
     def __init__(self, d_model: int, heads: int, dropout: float, form: str) -> None:
         super().__init__()
@@ -82,10 +87,11 @@ class SelfAttention(MultiHeadAttention):
 
     def forward(self, states: Tensor, bias: Tensor) -> Tensor:
         """Let every position of `[batch, length, d_model]` attend to those that the bias leaves."""
-        return self.attend(*self.split(self.query_key_value(states), 3), bias)
+        query, key, value = self.split(self.query_key_value(states), 3)
+        return self.attend(query, key, value, bias)
 
     def step(self, states: Tensor, cache: LayerCache) -> Tensor:
-        """Let the newest position of each beam, `[batch, beams, d_model]`, attend to all its earlier ones."""
+        """Let the newest position of each beam, `[batch, beams, d_model]`, attend to all so far."""
         batch, beams, d_model = states.shape
         rows = states.view(batch * beams, 1, d_model)
         query, key, value = self.split(self.query_key_value(rows), 3)

@@ -6,6 +6,11 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F  # noqa: N812
+
+# Positions by which the room for keys and values grows; joining a copy of one more each time costs
+# more.
+GROWTH = 16
 
 
 @dataclass(slots=True)
@@ -14,22 +19,36 @@ class LayerCache:
 
     cross_keys: Tensor  # [batch, heads, src_len, d_head]
     cross_values: Tensor  # [batch, heads, src_len, d_head]
-    keys: Tensor | None = None  # [batch * beams, heads, length, d_head]
-    values: Tensor | None = None  # [batch * beams, heads, length, d_head]
+    keys: Tensor  # [batch * beams, heads, room, d_head], the first `length` of them in use
+    values: Tensor  # [batch * beams, heads, room, d_head]
+    length: int = 0
+
+    @classmethod
+    def begin(cls, cross_keys: Tensor, cross_values: Tensor, beams: int) -> LayerCache:
+        """Keep the memory's keys and values, each `[batch, heads, src_len, d_head]`."""
+        batch, heads, _, d_head = cross_keys.shape
+        room = cross_keys.new_empty(batch * beams, heads, GROWTH, d_head)
+        return cls(cross_keys.contiguous(), cross_values.contiguous(), room, torch.empty_like(room))
 
     def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         """Add the newest position, `[batch * beams, heads, 1, d_head]`, and give all of them."""
-        if self.keys is None or self.values is None:
-            self.keys, self.values = key, value
-        else:
-            self.keys = torch.cat((self.keys, key), dim=2)
-            self.values = torch.cat((self.values, value), dim=2)
-        return self.keys, self.values
+        if self.length == self.keys.size(2):
+            self.keys = F.pad(self.keys, (0, 0, 0, GROWTH))
+            self.values = F.pad(self.values, (0, 0, 0, GROWTH))
+        self.keys[:, :, self.length : self.length + 1] = key
+        self.values[:, :, self.length : self.length + 1] = value
+        self.length += 1
+        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
+
+    def reorder(self, index: Tensor) -> None:
+        """Make row `index[i]` of keys and values the new row i."""
+        self.keys = _reorder(self.keys, self.length, index)
+        self.values = _reorder(self.values, self.length, index)
 
 
 @dataclass(slots=True)
 class Cache:
-    """The decoder's state for `batch` sentences with `beams` rows each, rows of a sentence side by side."""
+    """The decoder's state for `batch` sentences, each with `beams` rows side by side."""
 
     layers: list[LayerCache]
     padding: Tensor  # [batch, 1, 1, src_len], bias of cross-attention
@@ -49,9 +68,17 @@ class Cache:
             if moved:
                 layer.cross_keys = layer.cross_keys.index_select(0, sentences)
                 layer.cross_values = layer.cross_values.index_select(0, sentences)
-            if layer.keys is not None and layer.values is not None:
-                layer.keys = layer.keys.index_select(0, index)
-                layer.values = layer.values.index_select(0, index)
+            layer.reorder(index)
+
+
+def _reorder(room: Tensor, length: int, index: Tensor) -> Tensor:
+    # Only what is in use is copied, and fresh memory is slow to touch, so the old room serves
+    # again.
+    moved = room[:, :, :length].index_select(0, index)
+    rows = len(index)
+    room = room[:rows] if rows <= len(room) else room.new_empty(rows, *room.shape[1:])
+    room[:, :, :length] = moved
+    return room
 
 
 def _is_identity(index: Tensor, size: int) -> bool:

@@ -35,7 +35,7 @@ def pick_device(name: str | None = None) -> torch.device:
 
 
 def autocast_dtype(device: torch.device) -> torch.dtype | None:
-    """Give bfloat16 where the device computes in it by hardware, None where plain floats are faster."""
+    """Give bfloat16 where the hardware computes in it, None where plain floats are faster."""
     if device.type == "cuda":
         return torch.bfloat16 if torch.cuda.is_bf16_supported(including_emulation=False) else None
     return torch.bfloat16 if {"avx512_bf16", "amx_bf16"} & _cpu_flags() else None

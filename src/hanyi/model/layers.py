@@ -1,22 +1,25 @@
-"""Encoder and decoder layers (Vaswani et al. 2017, 3.1), Add & Norm, and the feed-forward network (3.3)."""
+"""Encoder and decoder layers (Vaswani et al. 2017, 3.1), Add & Norm, feed-forward (3.3)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from hanyi.model.attention import CrossAttention, SelfAttention
+from hanyi.model.dropout import Dropout
 
 if TYPE_CHECKING:
     from hanyi.model.cache import LayerCache
     from hanyi.model.config import ModelConfig
 
 NORMS = ("pre", "post")
+# In place where the backward pass needs no more than the result.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "relu": F.relu,
+    "relu": torch.relu_,
     "gelu": F.gelu,
     "silu": F.silu,
 }
@@ -25,26 +28,28 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 class AddNorm(nn.Module):
     """Wrap a sublayer in a residual connection, dropout and layer normalisation (3.1, 5.4).
 
-    post, as in the paper: norm(x + dropout(sublayer(x))). pre: x + dropout(sublayer(norm(x))), which trains
-    without trouble at any depth and warm-up, and needs one more norm at the end of the stack.
+    post, as in the paper: norm(x + dropout(sublayer(x))). pre: x + dropout(sublayer(norm(x))),
+    which trains without trouble at any depth and warm-up, and needs one more norm at the end of the
+    stack.
     """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.pre = config.norm == "pre"
         self.norm = nn.LayerNorm(config.d_model)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, states: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """Apply the sublayer to `[batch, length, d_model]`."""
         if self.pre:
-            return states + self.dropout(sublayer(self.norm(states)))
+            added: Tensor = states + self.dropout(sublayer(self.norm(states)))
+            return added
         normed: Tensor = self.norm(states + self.dropout(sublayer(states)))
         return normed
 
 
 class FeedForward(nn.Module):
-    """Apply the same two-layer network to each position: activation(x W_1 + b_1) W_2 + b_2 (3.3)."""
+    """Apply one network to each position: activation(x W_1 + b_1) W_2 + b_2 (3.3)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -72,8 +77,8 @@ class EncoderLayer(nn.Module):
     def forward(self, states: Tensor, bias: Tensor) -> Tensor:
         """Map `[batch, src_len, d_model]` to the same shape."""
         states = self.add_norms[0](states, lambda x: self.self_attention(x, bias))
-        states = self.add_norms[1](states, self.feed_forward)
-        return states
+        mapped: Tensor = self.add_norms[1](states, self.feed_forward)
+        return mapped
 
 
 class DecoderLayer(nn.Module):
@@ -91,18 +96,19 @@ class DecoderLayer(nn.Module):
         """Map `[batch, tgt_len, d_model]` to the same shape, with a bias for either attention."""
         states = self.add_norms[0](states, lambda x: self.self_attention(x, causal))
         states = self.add_norms[1](states, lambda x: self.cross_attention(x, memory, padding))
-        states = self.add_norms[2](states, self.feed_forward)
-        return states
+        mapped: Tensor = self.add_norms[2](states, self.feed_forward)
+        return mapped
 
     def step(self, states: Tensor, cache: LayerCache, padding: Tensor) -> Tensor:
         """Do the same for the newest token of each beam, `[batch, beams, d_model]`.
 
-        In cross-attention the beams of a sentence stand where positions stood, so they share its keys and values.
+        In cross-attention the beams of a sentence stand where positions stood, so that they share
+        its keys and values.
         """
         states = self.add_norms[0](states, lambda x: self.self_attention.step(x, cache))
         states = self.add_norms[1](
             states,
             lambda x: self.cross_attention.read(x, cache.cross_keys, cache.cross_values, padding),
         )
-        states = self.add_norms[2](states, self.feed_forward)
-        return states
+        mapped: Tensor = self.add_norms[2](states, self.feed_forward)
+        return mapped

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from hanyi.tokens.vocab import PAD
 
-# Far below any score, so that softmax gives exactly 0; finite, so that a row of padding gives no NaN.
+# Far below any score, so that softmax gives exactly 0; finite, so that a row of padding gives no
+# NaN.
 MASKED = -1e9
 
 

@@ -1,4 +1,4 @@
-"""Positional encoding (Vaswani et al. 2017, 3.5): add a class and a line of the registry for another one."""
+"""Positional encoding (Vaswani et al. 2017, 3.5); another one is a class and a registry line."""
 
 from __future__ import annotations
 

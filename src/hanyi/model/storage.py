@@ -64,7 +64,8 @@ def save_model(
 def load_model(directory: Path, device: torch.device) -> tuple[Transformer, ModelFile]:
     """Read a model, ready to translate (in `eval` mode), and its description.
 
-    Raises `ArtifactError` when a file is missing, broken, of another version, or does not fit the other.
+    Raises `ArtifactError` when a file is missing, broken, of another version, or does not fit the
+    other.
     """
     described = read_description(directory)
     tensors = _read_weights(directory / WEIGHTS, described.weights)

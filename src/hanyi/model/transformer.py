@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from hanyi.model.attention import CrossAttention, MultiHeadAttention, SelfAttention
 from hanyi.model.cache import Cache, LayerCache
 from hanyi.model.config import ModelConfig
+from hanyi.model.dropout import Dropout
 from hanyi.model.layers import DecoderLayer, EncoderLayer
 from hanyi.model.masks import additive, causal_mask, padding_mask
 from hanyi.model.positions import POSITIONS
@@ -27,8 +28,8 @@ class Memory(NamedTuple):
 class Embedding(nn.Module):
     """Sum of token embedding times √d_model and position (3.4, 3.5), then dropout (5.4).
 
-    Tokens are drawn from N(0, 0.02): as output weights they start near uniform probabilities, and times √d_model they
-    are on the scale of the positions (0.32 against 0.7 at d_model 256).
+    Tokens are drawn from N(0, 0.02): as output weights they start near uniform probabilities, and
+    times √d_model they are on the scale of the positions (0.32 against 0.7 at d_model 256).
     """
 
     def __init__(self, config: ModelConfig, vocab: int) -> None:
@@ -36,14 +37,14 @@ class Embedding(nn.Module):
         self.scale = config.d_model**0.5
         self.tokens = nn.Embedding(vocab, config.d_model)
         self.positions = POSITIONS[config.positions](config.d_model)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Embed `[batch, length]` as `[batch, length, d_model]`."""
         return self.embed(tokens, self.positions(0, tokens.size(1)))
 
     def step(self, tokens: Tensor, position: int) -> Tensor:
-        """Embed tokens `[batch, beams]` that all stand at one position as `[batch, beams, d_model]`."""
+        """Embed `[batch, beams]`, all of one position, as `[batch, beams, d_model]`."""
         return self.embed(tokens, self.positions(position, 1))
 
     def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
@@ -55,8 +56,8 @@ class Embedding(nn.Module):
 class Transformer(nn.Module):
     """Map a source and the target so far to a score for every next token.
 
-    `forward(src, tgt_in)` is the whole of it; `encode`, `decode` and `output` are its parts; `start` and `step` decode
-    one token at a time; `attention_maps` shows where it looked.
+    `forward(src, tgt_in)` is the whole of it; `encode`, `decode` and `output` are its parts;
+    `start` and `step` decode one token at a time; `attention_maps` shows where it looked.
     """
 
     def __init__(self, config: ModelConfig, src_vocab: int, tgt_vocab: int) -> None:
@@ -76,7 +77,7 @@ class Transformer(nn.Module):
             self.output.weight = self.tgt_embedding.tokens.weight
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
-        """Score source `[batch, src_len]` and target `[batch, tgt_len]` as logits `[batch, tgt_len, tgt_vocab]`."""
+        """Map `[batch, src_len]` and `[batch, tgt_len]` to logits `[batch, tgt_len, tgt_vocab]`."""
         logits: Tensor = self.output(self.decode(tgt_in, self.encode(src)))
         return logits
 
@@ -90,9 +91,10 @@ class Transformer(nn.Module):
         return Memory(self.encoder_norm(states), mask)
 
     def decode(self, tgt_in: Tensor, memory: Memory) -> Tensor:
-        """Decode `[batch, tgt_len]`, which begins with BOS, as hidden states `[batch, tgt_len, d_model]`.
+        """Map `[batch, tgt_len]`, BOS first, to hidden states `[batch, tgt_len, d_model]`.
 
-        Padding stands at the end, where the causal mask hides it from every real token, so it needs no mask here.
+        Padding stands at the end, where the causal mask hides it from every real token, so that it
+        needs no mask of its own.
         """
         causal = additive(causal_mask(tgt_in.size(1), tgt_in.device))
         padding = additive(memory.mask)
@@ -105,13 +107,13 @@ class Transformer(nn.Module):
     def start(self, memory: Memory, beams: int = 1) -> Cache:
         """Begin to decode step by step, with `beams` rows for each sentence of the memory."""
         layers = [
-            LayerCache(*layer.cross_attention.keys_values(memory.states))
+            LayerCache.begin(*layer.cross_attention.keys_values(memory.states), beams)
             for layer in self._decoder()
         ]
         return Cache(layers, additive(memory.mask), beams)
 
     def step(self, tokens: Tensor, cache: Cache) -> Tensor:
-        """Score what follows the newest tokens `[batch * beams]`: logits `[batch * beams, tgt_vocab]`."""
+        """Map the newest tokens `[batch * beams]` to logits `[batch * beams, tgt_vocab]`."""
         states = self.tgt_embedding.step(tokens.view(-1, cache.beams), cache.length)
         for layer, kept in zip(self._decoder(), cache.layers, strict=True):
             states = layer.step(states, kept, cache.padding)
@@ -121,16 +123,19 @@ class Transformer(nn.Module):
 
     @torch.no_grad()
     def attention_maps(self, src: Tensor, tgt_in: Tensor) -> dict[str, Tensor]:
-        """Give the weights of every head: encoder, decoder and cross, `[batch, layers, heads, q_len, k_len]`."""
+        """Give the weights of every head as `[batch, layers, heads, q_len, k_len]`.
+
+        Keys: encoder and decoder (self-attention), cross (target over source).
+        """
         attentions = [module for module in self.modules() if isinstance(module, MultiHeadAttention)]
         for attention in attentions:
             attention.keep_weights = True
         try:
             self.forward(src, tgt_in)
             return {
-                "encoder": _stack([layer.self_attention for layer in self.encoder]),
-                "decoder": _stack([layer.self_attention for layer in self.decoder]),
-                "cross": _stack([layer.cross_attention for layer in self.decoder]),
+                "encoder": _stack(self.encoder, "self_attention"),
+                "decoder": _stack(self.decoder, "self_attention"),
+                "cross": _stack(self.decoder, "cross_attention"),
             }
         finally:
             for attention in attentions:
@@ -144,12 +149,12 @@ def _final_norm(config: ModelConfig) -> nn.Module:
     return nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
 
 
-def _stack(attentions: list[MultiHeadAttention]) -> Tensor:
-    return torch.stack([kept.weights for kept in attentions if kept.weights is not None], dim=1)
+def _stack(layers: nn.ModuleList, name: str) -> Tensor:
+    return torch.stack([getattr(layer, name).weights for layer in layers], dim=1)
 
 
 def _initialise(module: nn.Module) -> None:
-    """Draw weights: N(0, 0.02) for embeddings, Xavier for the rest, each projection by itself; biases are 0."""
+    """Draw embeddings from N(0, 0.02), projections by Xavier's rule; biases are 0."""
     if isinstance(module, nn.Embedding):
         nn.init.normal_(module.weight, std=EMBEDDING_STD)
     if isinstance(module, nn.Linear):
@@ -163,6 +168,7 @@ def _initialise(module: nn.Module) -> None:
 
 
 def _initialise_parts(weight: Tensor, parts: int) -> None:
-    # Xavier's range depends on the shape, so the parts of a joint projection are drawn as if they stood alone.
+    # Xavier's range depends on the shape, so the parts of a joint projection are drawn as if they
+    # stood alone.
     for part in weight.chunk(parts):
         nn.init.xavier_uniform_(part)
