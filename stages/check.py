@@ -7,16 +7,15 @@ when it cannot tell.
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from hanyi.artifacts import parse_metrics, read_metrics
 from hanyi.errors import ArtifactError, HanyiError, ParamsError
 from hanyi.params import flatten, load_section
 from hanyi.scoring.gate import CheckConfig, Verdict, judge
@@ -35,21 +34,14 @@ def main(arguments: Sequence[str]) -> int:
     flags = parser.parse_args(arguments)
     config = load_section("check", CheckConfig)
     revision = flags.baseline or config.baseline
-    current = _read(str(SCORES), _workspace(SCORES))
-    baseline = _read(f"{revision}:{SCORES}", _committed(revision)) if revision else None
+    current = flatten(read_metrics(SCORES))
+    baseline = flatten(_committed(revision)) if revision else None
     verdicts = judge(current, baseline, config)
     sys.stdout.write(_markdown(verdicts) if flags.markdown else _table(verdicts))
     return 0 if all(verdict.passed for verdict in verdicts) else 1
 
 
-def _workspace(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ArtifactError(path, "no such file", "the scores", "run `dvc repro`") from None
-
-
-def _committed(revision: str) -> str:
+def _committed(revision: str) -> dict[str, Any]:
     try:
         _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     except subprocess.CalledProcessError:
@@ -57,28 +49,18 @@ def _committed(revision: str) -> str:
         raise ParamsError("baseline", f"no revision {revision}", "a git revision", remedy) from None
     except FileNotFoundError:
         raise ParamsError("baseline", "git is missing", "it installed", "install git") from None
+    where = f"{revision}:{SCORES}"
     try:
-        return _git("show", f"{revision}:./{SCORES.as_posix()}")
+        text = _git("show", f"{revision}:./{SCORES.as_posix()}")
     except subprocess.CalledProcessError:
-        where = f"{revision}:{SCORES}"
         remedy = "commit the scores there or take another revision"
         raise ArtifactError(where, "no such file", "the scores", remedy) from None
+    return parse_metrics(text, where)
 
 
 def _git(*arguments: str) -> str:
     command = ["git", *arguments]
     return subprocess.run(command, capture_output=True, check=True, encoding="utf-8").stdout
-
-
-def _read(where: str, text: str) -> dict[str, Any]:
-    try:
-        values = json.loads(text)
-    except json.JSONDecodeError as error:
-        remedy = "run `dvc repro`"
-        raise ArtifactError(where, f"broken JSON ({error})", "metrics", remedy) from None
-    if not isinstance(values, dict):
-        raise ArtifactError(where, type(values).__name__, "a JSON object", "run `dvc repro`")
-    return flatten(values)
 
 
 def _cells(verdict: Verdict) -> list[str]:

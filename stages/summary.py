@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from hanyi.artifacts import read_metrics
 from hanyi.errors import ArtifactError, HanyiError
 from hanyi.params import flatten
 from hanyi.scoring.pairing import Pair, by_corpus, read_pairs
@@ -34,16 +34,7 @@ class Facts:
 
     def __init__(self, stage: str) -> None:
         self.path = METRICS / f"{stage}.json"
-        try:
-            self.tree: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise ArtifactError(
-                self.path, "no such file", "the stage's metrics", "run `dvc repro`"
-            ) from None
-        except json.JSONDecodeError as error:
-            raise ArtifactError(
-                self.path, f"broken JSON ({error})", "the stage's metrics", "run `dvc repro`"
-            ) from None
+        self.tree = read_metrics(self.path)
         self.flat = flatten(self.tree)
 
     def number(self, name: str) -> float:
@@ -109,6 +100,8 @@ def _built(prepare: Facts, train: Facts) -> Table:
 
 def _scores(score: Facts) -> Table:
     names = [name for name, value in score.tree.items() if _is_score(value)]
+    if not names:
+        raise ArtifactError(score.path, "no score", "one at least", "run `dvc repro`")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("corpus", overflow="fold")
     for head in ["rows", *(NAMES.get(name, name) for name in names)]:

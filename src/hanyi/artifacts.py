@@ -133,6 +133,30 @@ def read_header(path: Path, kind: str, version: int) -> dict[str, Any]:
     return dict(fields)
 
 
+def read_metrics(path: Path) -> dict[str, Any]:
+    """Read a stage's metrics file; raise `ArtifactError` when it is missing or broken."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ArtifactError(
+            path, "no such file", "the stage's metrics", "run `dvc repro`"
+        ) from None
+    return parse_metrics(text, path)
+
+
+def parse_metrics(text: str, where: object) -> dict[str, Any]:
+    """Read the text of a metrics file that lies at `where`, in the workspace or in git."""
+    try:
+        values = json.loads(text)
+    except json.JSONDecodeError as error:
+        found = f"broken JSON ({error})"
+    else:
+        if isinstance(values, dict):
+            return values
+        found = type(values).__name__
+    raise ArtifactError(where, found, "a JSON object of metrics", "run `dvc repro`")
+
+
 @contextmanager
 def _published(path: Path) -> Iterator[Path]:
     try:
