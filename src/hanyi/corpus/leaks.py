@@ -8,25 +8,25 @@ import unicodedata
 KEY_BYTES = 16
 
 
-class _Letters(dict[int, int | None]):
-    """Translation table that drops punctuation, white space and control characters."""
+class _Folded(dict[int, str | None]):
+    """Translation table of characters to what is compared of them, filled as they are met."""
 
-    def __missing__(self, code: int) -> int | None:
-        kept = None if unicodedata.category(chr(code))[0] in "PZC" else code
-        self[code] = kept
-        return kept
+    def __missing__(self, code: int) -> str | None:
+        plain = unicodedata.normalize("NFKC", chr(code)).casefold()
+        kept = "".join(char for char in plain if unicodedata.category(char)[0] not in "PZC")
+        self[code] = kept or None
+        return self[code]
 
 
-_LETTERS = _Letters()
+_FOLDED = _Folded()
 
 
 def fold(text: str) -> str:
-    """Reduce a sentence to what is compared: no case, punctuation or white space, in NFKC.
+    """Reduce a sentence to what is compared: no case, width, punctuation or white space.
 
     A sentence of nothing but punctuation is compared as it is.
     """
-    plain = unicodedata.normalize("NFKC", text).casefold()
-    return plain.translate(_LETTERS) or plain
+    return text.translate(_FOLDED) or text
 
 
 def sentence_key(text: str) -> bytes:

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hanyi.artifacts import atomic_directory
-from hanyi.corpus.cleaning import FILTERS, PrepareConfig, normaliser
+from hanyi.corpus.cleaning import FILTERS, Filter, PrepareConfig, normaliser
 from hanyi.corpus.formats import read_rows
 from hanyi.corpus.funnel import Funnel
 from hanyi.corpus.leaks import sentence_key
 from hanyi.corpus.pairs import SPLITS, WHOLE, RawFile, read_list
-from hanyi.corpus.splits import Keys, split_off
+from hanyi.corpus.splits import REMEDY, Keys, split_off
 from hanyi.corpus.tables import PAIRS, REJECTED, write_table
 from hanyi.errors import DataError
 
+NO_KEYS: Keys = (b"", b"")
 REJECTED_FILE = "rejected.parquet"
 
 
@@ -71,17 +72,24 @@ def read_pairs(raw: Path, config: PrepareConfig) -> Iterator[Pair]:
     filters = [(reason, make(config)) for reason, make in FILTERS.items()]
     position = 0
     for file in read_list(raw):
-        for row in read_rows(raw, file):
-            src, tgt, reason = row.src, row.tgt, row.fault
-            if reason is None:
-                src, tgt = normal(src), normal(tgt)
-                reason = next((name for name, objects in filters if objects(src, tgt)), None)
-            if reason is None:
-                keys = sentence_key(src), sentence_key(tgt)
-                yield Pair(position, file, row.line, src, tgt, file.role, "", keys)
+        for line, src, tgt, fault in read_rows(raw, file):
+            if fault is not None:
+                yield Pair(position, file, line, src, tgt, None, fault, NO_KEYS)
             else:
-                yield Pair(position, file, row.line, src, tgt, None, reason, (b"", b""))
+                yield _clean(
+                    Pair(position, file, line, normal(src), normal(tgt), file.role, "", NO_KEYS),
+                    filters,
+                )
             position += 1
+
+
+def _clean(pair: Pair, filters: list[tuple[str, Filter]]) -> Pair:
+    for reason, objects in filters:
+        if objects(pair.src, pair.tgt):
+            pair.split, pair.reason = None, reason
+            return pair
+    pair.keys = sentence_key(pair.src), sentence_key(pair.tgt)
+    return pair
 
 
 def split_corpora(pairs: list[Pair], config: PrepareConfig) -> None:
@@ -94,17 +102,21 @@ def split_corpora(pairs: list[Pair], config: PrepareConfig) -> None:
     for pair in pairs:
         if pair.split == WHOLE:
             pools.setdefault(pair.file.corpus, []).append(pair)
-    given = {split: _sentences(pairs, split) for split in ("valid", "test")}
+    given = _sentences(pairs, "valid") | _sentences(pairs, "test")
     roles = {(pair.file.corpus, pair.file.role) for pair in pairs}
     for corpus, pool in pools.items():
         remove_duplicates(pool)
-        _reject(pool, "leak", lambda pair: _shares(pair, given["valid"] | given["test"]))
+        _reject(pool, "leak", lambda pair: _shares(pair, given))
         left = [pair for pair in pool if pair.split is not None]
         wanted = {
             split: size
             for split, size in (("test", config.split.test), ("valid", config.split.valid))
             if (corpus, split) not in roles
         }
+        if sum(wanted.values()) >= len(left):
+            sizes = " and ".join(f"{size} for {split}" for split, size in wanted.items())
+            found = f"{len(left)} rows left (rejected: {count(pairs).reasons() or 'none'})"
+            raise DataError(f"corpus {corpus}", found, f"more than {sizes}", REMEDY)
         chosen = split_off(corpus, [pair.keys for pair in left], wanted, config.split.seed)
         for number, pair in enumerate(left):
             pair.split = chosen.get(number, "train")

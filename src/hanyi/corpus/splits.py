@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Mapping, Sequence
 
 from hanyi.errors import DataError
 
+log = logging.getLogger("hanyi.corpus")
+
+REMEDY = "lower prepare.split or give files for its splits"
+
 Keys = tuple[bytes, bytes]
 """Keys of a row's source and target sentence."""
+
+LEAST_SHARE = 0.9
+"""A split may come out smaller than asked by a tenth, where groups of rows do not fit exactly."""
 
 CLUSTER_SHARE = 20
 """A group larger than this part of a split enters it only when smaller ones do not fill it."""
@@ -21,14 +29,8 @@ def split_off(
 
     Rows that share a sentence form a group and go together. Groups are taken in the order of a hash
     of their contents and the seed, so the choice depends neither on the order of the rows nor on
-    the process. Raises `DataError` when the corpus has too few rows.
+    the process. Raises `DataError` when the rows hang together too much to be divided like that.
     """
-    remedy = f"lower prepare.split ({_listed(wanted)}) or give files for these splits"
-    total = sum(wanted.values())
-    if total >= len(rows):
-        raise DataError(
-            f"corpus {corpus}", f"{len(rows)} rows to split", f"more than {total}", remedy
-        )
     groups = _in_hash_order(_groups(rows), rows, seed)
     chosen: dict[int, str] = {}
     for split, count in wanted.items():
@@ -38,10 +40,12 @@ def split_off(
             chosen.update(dict.fromkeys(members, split))
         found = sum(map(len, taken.values()))
         if found < count:
+            log.info("corpus %s: groups of rows leave %s at %d of %d", corpus, split, found, count)
+        if found < LEAST_SHARE * count:
             raise DataError(
                 f"corpus {corpus}",
                 f"{found} rows for {split}, as the others hang together by common sentences",
-                f"{count}", remedy,
+                f"{count}", REMEDY,
             )  # fmt: skip
     return chosen
 
@@ -90,7 +94,3 @@ def _take(groups: list[list[int]], count: int) -> dict[int, list[int]]:
                 taken[number] = group
                 missing -= len(group)
     return taken
-
-
-def _listed(wanted: Mapping[str, int]) -> str:
-    return ", ".join(f"{split} {count}" for split, count in wanted.items())

@@ -57,7 +57,8 @@ def inspect(path: Path, file: RawFile, split: Splitter, section: str) -> RawFile
     header, rows = (records[:1], records[1:]) if file.header else ([], records[:SAMPLE_ROWS])
     rows = [row for row in rows if row.fault != "blank"]
     if not rows:
-        found = "no rows after the header" if header else "an empty file"
+        found = "no rows after the header" if header else "only blank lines"
+        found = found if records else "an empty file"
         raise DataError(f"{path}:1", found, "rows of sentence pairs", "give another file")
     _check_decoded(path, file, rows, section)
     readable = [row for row in rows if row.fault is None]
@@ -65,8 +66,8 @@ def inspect(path: Path, file: RawFile, split: Splitter, section: str) -> RawFile
         first = next(row for row in rows if row.fault)
         raise DataError(
             f"{path}:{first.line}", "a quoted field that does not end, or text after one",
-            "quotes as in RFC 4180",
-            f"mend the file, or set {section}.format: tsv, which knows no quotes",
+            f"RFC 4180 with {_name(file.delimiter)} between the columns",
+            f"set {section}.delimiter, or {section}.format: tsv, which knows no quotes",
         )  # fmt: skip
     columns = _count_columns(path, file, readable, section)
     whole = [row for row in readable if len(row.fields) == columns]

@@ -22,7 +22,14 @@ ENCODINGS = (
 MARK = "\udc80"
 """Stands where bytes could not be decoded; a lone surrogate, which no encoding above can yield."""
 
-GZIP_MAGIC = b"\x1f\x8b"
+GZIP = b"\x1f\x8b\x08"
+PACKED = {
+    b"\xfd7zXZ\x00": "xz",
+    b"BZh91AY&SY": "bzip2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK\x03\x04": "zip",
+}
+HEAD_BYTES = 16
 BUFFER_BYTES = 1 << 20
 
 
@@ -43,14 +50,17 @@ codecs.register_error("hanyi.mark", _mark)
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
     """Open a file for reading, unpacked when its first bytes are gzip's.
 
-    Raises `DataError` for a file that is missing, unreadable, or broken as gzip; the latter also
-    while the body of the `with` reads on.
+    Raises `DataError` for a file that is missing, unreadable, packed otherwise, or broken as gzip;
+    the latter also while the body of the `with` reads on.
     """
     try:
         with path.open("rb") as file:
-            packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+            head = file.read(HEAD_BYTES)
             file.seek(0)
-            if packed:
+            for magic, name in PACKED.items():
+                if head.startswith(magic):
+                    raise DataError(path, f"{name} data", "plain text or gzip", "unpack the file")
+            if head.startswith(GZIP):
                 with gzip.open(file) as unpacked:
                     yield cast("BinaryIO", io.BufferedReader(unpacked, BUFFER_BYTES))
             else:
