@@ -9,7 +9,7 @@ from hanyi.artifacts import atomic_directory
 from hanyi.params import config, load_section
 from hanyi.tokens.bpe import BpeConfig, check_vocab, check_word_chars, train_tokenizer
 from hanyi.tokens.fertility import measure
-from hanyi.tokens.prepared import SPLITS, read_texts
+from hanyi.tokens.prepared import SPLITS, read_sample
 from hanyi.tracking import Tracker
 from stages.harness import run
 from stages.paths import PREPARED, TOKENIZERS
@@ -25,12 +25,15 @@ class TokenizersConfig:
     tgt_vocab: int
     max_word_chars: int
     split_digits: bool
+    sample_chars: int
 
     def __post_init__(self) -> None:
         """Check the ranges."""
         check_vocab("src_vocab", self.src_vocab)
         check_vocab("tgt_vocab", self.tgt_vocab)
         check_word_chars(self.max_word_chars)
+        if self.sample_chars < 1:
+            raise ValueError(f"sample_chars must be 1 or more, got {self.sample_chars}")
 
     def bpe(self, side: str) -> BpeConfig:
         """Give the settings of one side."""
@@ -48,7 +51,7 @@ def main(_: Tracker) -> dict[str, Any]:
     metrics: dict[str, Any] = {}
     with atomic_directory(TOKENIZERS) as directory:
         for side in ("src", "tgt"):
-            texts = read_texts(PREPARED / "train.parquet", side)
+            texts = read_sample(PREPARED / "train.parquet", side, settings.sample_chars)
             where = f"params.yaml: tokenizers.{side}_vocab"
             tokenizer = train_tokenizer(texts, settings.bpe(side), where)
             tokenizer.save(directory / f"{side}.json")

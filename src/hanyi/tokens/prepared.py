@@ -40,8 +40,20 @@ def read_blocks(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         ) from None
 
 
-def read_texts(path: Path, column: str) -> Iterator[str]:
-    """Give the texts of one column in order."""
+def read_sample(path: Path, column: str, chars: int) -> Iterator[str]:
+    """Give the texts of one column in order: all, or about `chars` characters, evenly spread."""
+    total = 0
+    for block in read_blocks(path, [column]):
+        total += pc.sum(pc.utf8_length(block.column(0))).as_py() or 0
+    share = min(1.0, chars / max(total, 1))
+    taken = 0
+    for number, text in enumerate(_texts(path, column), start=1):
+        if taken < int(number * share):
+            taken += 1
+            yield text
+
+
+def _texts(path: Path, column: str) -> Iterator[str]:
     for block in read_blocks(path, [column]):
         yield from block.column(0).to_pylist()
 

@@ -47,10 +47,13 @@ def encoded_rows(
 
 
 def _lists(sequences: Sequence[Sequence[int]]) -> pa.ListArray:
-    offsets = np.zeros(len(sequences) + 1, np.int32)
-    np.cumsum([len(tokens) for tokens in sequences], out=offsets[1:])
-    flat = chain.from_iterable(sequences)
-    values = np.fromiter(flat, np.uint16, int(offsets[-1]))
+    lengths = np.fromiter(map(len, sequences), np.int32, len(sequences))
+    return _list_array(lengths, np.fromiter(chain.from_iterable(sequences), np.uint16))
+
+
+def _list_array(lengths: NDArray[np.int32], values: Ids) -> pa.ListArray:
+    offsets = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
     kind = SCHEMA.field("src").type
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values), type=kind)
 
@@ -86,21 +89,29 @@ def write_shards(
 
 
 def _write_shard(directory: Path, number: int, blocks: Sequence[pa.RecordBatch]) -> dict[str, Any]:
-    # One record batch a file: each column is then one buffer, and a row one slice of it.
-    table = pa.Table.from_batches(blocks, schema=SCHEMA).combine_chunks()
+    # One record batch a file: each column is then one buffer, and a row one slice of it. Built
+    # anew, for slices and joined blocks keep traces of how they came about (bitmaps, padding).
+    table = pa.Table.from_batches(blocks, schema=SCHEMA)
+    src, tgt = _joined_lists(table["src"]), _joined_lists(table["tgt"])
+    plain = [pa.array(table[name].to_numpy()) for name in ("id", "corpus")]
+    batch = pa.RecordBatch.from_arrays([*plain, src, tgt], schema=SCHEMA)
     path = directory / f"{number:05d}.arrow"
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
-        for batch in table.to_batches() or [encoded_rows([], [], [], [])]:
-            writer.write_batch(batch)
-    log.info("%s: %d rows", path, table.num_rows)
+        writer.write_batch(batch)
+    log.info("%s: %d rows", path, batch.num_rows)
     return {
         "path": path.name,
-        "rows": table.num_rows,
+        "rows": batch.num_rows,
         "bytes": path.stat().st_size,
         "digest": digest_file(path),
-        "src_tokens": pc.sum(pc.list_value_length(table["src"])).as_py() or 0,
-        "tgt_tokens": pc.sum(pc.list_value_length(table["tgt"])).as_py() or 0,
+        "src_tokens": len(src.values),
+        "tgt_tokens": len(tgt.values),
     }
+
+
+def _joined_lists(column: pa.ChunkedArray) -> pa.ListArray:
+    lengths = pc.list_value_length(column).to_numpy()
+    return _list_array(lengths, pc.list_flatten(column).to_numpy())
 
 
 @dataclass(frozen=True, slots=True)
