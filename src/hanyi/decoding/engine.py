@@ -15,7 +15,7 @@ from hanyi.model.transformer import Transformer
 from hanyi.params import config
 from hanyi.tokens.vocab import EOS, PAD
 
-__all__ = ["Hypothesis", "SearchConfig", "translate_ids"]
+__all__ = ["DecodeConfig", "Hypothesis", "SearchConfig", "translate_ids"]
 
 
 @config
@@ -47,6 +47,19 @@ class SearchConfig:
     def limit(self, src_tokens: int) -> int:
         """Give the most tokens, EOS included, of a translation of that many tokens."""
         return int(self.max_length_ratio * src_tokens) + self.max_length_offset
+
+
+@config
+class DecodeConfig(SearchConfig):
+    """The `decode` section: how to search, and how much at once."""
+
+    batch_tokens: int
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        SearchConfig.__post_init__(self)  # super() does not know a class that slots made anew
+        if self.batch_tokens < 1:
+            raise ValueError(f"batch_tokens must be at least 1, got {self.batch_tokens}")
 
 
 def translate_ids(

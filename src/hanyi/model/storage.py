@@ -37,6 +37,20 @@ class ModelFile:
     weights: str  # digest of weights.safetensors
     max_tokens: int  # tokens of a side in training, at most
 
+    def require_tokenizers(self, directory: Path, src: str, tgt: str) -> None:
+        """Raise `ArtifactError` unless the model was trained with tokenizers of these digests."""
+        for side, trained, found in (
+            ("src", self.src_tokenizer, src),
+            ("tgt", self.tgt_tokenizer, tgt),
+        ):
+            if trained != found:
+                raise ArtifactError(
+                    directory / DESCRIPTION,
+                    f"trained with {side} tokenizer {trained[:8]}",
+                    f"{found[:8]}, the one given",
+                    "the artifacts are mixed: " + REMEDY,
+                )
+
 
 def save_model(
     directory: Path, model: Transformer, *, src_tokenizer: str, tgt_tokenizer: str, max_tokens: int

@@ -1,0 +1,87 @@
+"""Translate the test split by beam search: one line for each row, in order of id."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from hanyi.artifacts import METRIC_DIGITS, atomic_directory
+from hanyi.decoding.engine import DecodeConfig, Hypothesis, translate_ids
+from hanyi.model.devices import DEVICE_VARIABLE, pick_device, prepare_torch
+from hanyi.model.storage import load_model
+from hanyi.params import load_section
+from hanyi.progress import progress
+from hanyi.tokens.bpe import Tokenizer
+from hanyi.tokens.shards import EncodedSplit
+from hanyi.tracking import Tracker
+from stages.harness import run
+from stages.paths import DECODED, ENCODED, TOKENIZERS, TRANSFORMER
+
+log = logging.getLogger("hanyi.decode")
+
+
+def main(_: Tracker) -> dict[str, Any]:
+    """Decode and publish; give the counts."""
+    settings = load_section("decode", DecodeConfig)
+    prepare_torch()
+    src = Tokenizer.load(TOKENIZERS / "src.json")
+    tgt = Tokenizer.load(TOKENIZERS / "tgt.json")
+    split = EncodedSplit.open(ENCODED / "test")
+    split.require_tokenizers(src.digest, tgt.digest)
+    model, described = load_model(TRANSFORMER, pick_device())
+    described.require_tokenizers(TRANSFORMER, src.digest, tgt.digest)
+
+    order = split.ids.argsort(kind="stable").tolist()
+    sources = [split.src(row).tolist() for row in order]
+    log.info("%d rows, beam size %d", len(sources), settings.beam_size)
+    with progress("decode", len(sources), "rows") as advance:
+        found = translate_ids(
+            model, sources, settings, tokens=settings.batch_tokens, report=advance
+        )
+    _write([int(split.ids[row]) for row in order], found, tgt, settings.n_best)
+    return _metrics([hypotheses[0] for hypotheses in found])
+
+
+def _write(
+    ids: Sequence[int], found: Sequence[Sequence[Hypothesis]], tgt: Tokenizer, n_best: int
+) -> None:
+    with atomic_directory(DECODED) as directory:
+        path = directory / "test.jsonl"
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            for number, hypotheses in zip(ids, found, strict=True):
+                row = {"id": number, **_fields(hypotheses[0], tgt)}
+                if n_best > 1:
+                    row["n_best"] = [_fields(one, tgt) for one in hypotheses]
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _fields(hypothesis: Hypothesis, tgt: Tokenizer) -> dict[str, Any]:
+    return {
+        "text": tgt.decode(hypothesis.tokens),
+        "log_prob": round(hypothesis.log_prob, METRIC_DIGITS),
+        "tokens": hypothesis.tokens,
+        "finished": hypothesis.finished,
+    }
+
+
+def _metrics(best: Sequence[Hypothesis]) -> dict[str, Any]:
+    finished = sum(one.finished for one in best)
+    return {
+        "rows": len(best),
+        "finished": finished,
+        "cut": len(best) - finished,
+        "empty": sum(not one.tokens for one in best),
+        "mean_tokens": sum(len(one.tokens) for one in best) / max(len(best), 1),
+    }
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", help="cpu, cuda or cuda:N; picked by itself unless given")
+    if chosen := parser.parse_args().device:
+        os.environ[DEVICE_VARIABLE] = chosen
+    run("decode", main)
