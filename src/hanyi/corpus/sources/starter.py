@@ -25,6 +25,15 @@ class StarterConfig:
     everyday: EverydayConfig
     glosses: bool
 
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        everyday = self.everyday
+        if min(everyday.sentences, everyday.valid, everyday.test) < 1:
+            raise ValueError(
+                "everyday.sentences, valid and test must be at least 1, "
+                f"got {everyday.sentences}, {everyday.valid} and {everyday.test}"
+            )
+
 
 Files = list[tuple[RawFile, int]]
 
@@ -39,7 +48,9 @@ def fetch_starter(starter: StarterConfig, directory: Path) -> tuple[Files, dict[
         return files, {}
     glosses = collect(token for record in records for token in record["tokens"])
     files.append(_write(directory, "glosses", "train", glosses.pairs))
-    log.info("glosses: %d, and %d words without", len(glosses.pairs), glosses.skipped)
+    log.info(
+        "glosses: %d pairs, %d words without a usable sense", len(glosses.pairs), glosses.skipped
+    )
     return files, {"glosses": {"kept": len(glosses.pairs), "skipped": glosses.skipped}}
 
 
