@@ -147,12 +147,16 @@ class Trainer:
             return
         progress = self.progress
         losses = torch.stack([loss for loss, _ in self._pending]).tolist()
+        # A finite loss may have been the last one: its update can have spoilt the weights.
+        sound = torch.stack([weights.sum() for weights in self.model.parameters()]).isfinite().all()
         first = progress.step - len(losses) + 1
         for step, (loss, (_, tokens)) in enumerate(zip(losses, self._pending, strict=True), first):
             if not math.isfinite(loss):
-                raise _diverged(step, loss, self._rate(step))
+                raise _diverged(step, f"a loss of {loss}", self._rate(step))
             progress.loss_sum += loss
             progress.tokens += tokens
+        if not sound:
+            raise _diverged(progress.step, "weights that are no numbers", self._rate(progress.step))
         self._pending.clear()
         self.reporter.look(progress, losses[-1] / tokens, self._rate(progress.step))
 
@@ -222,10 +226,10 @@ def precision(name: str, device: torch.device) -> torch.dtype | None:
     return torch.bfloat16 if name == "bf16" else None
 
 
-def _diverged(step: int, loss: float, rate: float) -> HanyiError:
+def _diverged(step: int, found: str, rate: float) -> HanyiError:
     return HanyiError(
         f"train: update {step}",
-        f"a loss of {loss} at learning rate {rate:.2g}",
-        "a finite one",
+        f"{found} at learning rate {rate:.2g}",
+        "finite numbers",
         "training diverged: lower train.learning_rate, or raise train.warmup or train.batch_tokens",
     )
