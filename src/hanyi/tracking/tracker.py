@@ -20,7 +20,7 @@ log = logging.getLogger("hanyi.tracking")
 
 SWITCH = "HANYI_TRACKING"
 KILLED = "KILLED"
-LAST_WAIT = 30.0  # seconds that a stage waits for its recorder at the end, at most
+LAST_WAIT = 60.0  # seconds that a stage waits for its recorder at the end, at most
 
 
 class Tracker:

@@ -1,0 +1,217 @@
+"""The mirror against a real store; the recorder runs in this process where that is enough."""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mlflow.entities import Run
+from mlflow.tracking import MlflowClient
+
+from hanyi.errors import HanyiError
+from hanyi.tracking import mirror, open_tracker, recorder
+
+PARAMS = "model:\n  heads: 4\ntrain:\n  betas: [0.9, 0.98]\n  learning_rate: 1e-05\n"
+WIRING = """\
+stages:
+  prepare: {outs: [data/prepared], metrics: [metrics/prepare.json: {cache: false}]}
+  train: {deps: [data/prepared], outs: [model]}
+  score: {deps: [model/weights]}
+"""
+PREPARED = {"rows": {"kept": 40}}
+
+Project = Callable[[], list[Run]]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project in git; its store is made once, since that takes seconds."""
+    root = tmp_path_factory.mktemp("project")
+    (root / "params.yaml").write_text(PARAMS)
+    (root / "dvc.yaml").write_text(WIRING)
+    (root / "metrics").mkdir()
+    (root / "metrics" / "prepare.json").write_text(json.dumps(PREPARED))
+    (root / "metrics" / "score.json").write_text('{"bleu": {"score": 99.0}}')
+    who = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for command in (["init", "-q", "-b", "main"], ["add", "."], [*who, "commit", "-qm", "first"]):
+        subprocess.run(["git", *command], cwd=root, check=True)
+    return root
+
+
+@pytest.fixture
+def rows(store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    """Give a function that lists the rows; the store is that of the project."""
+    monkeypatch.chdir(store)
+    for name in ("MLFLOW_TRACKING_URI", "DVC_ROOT", "DVC_EXP_NAME", "DVC_EXP_BASELINE_REV"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("HANYI_TRACKING", raising=False)
+    client = MlflowClient(f"sqlite:///{store / 'mlflow.db'}")
+
+    def search() -> list[Run]:
+        found = client.get_experiment_by_name("hanyi")
+        return list(client.search_runs([found.experiment_id])) if found else []
+
+    yield search
+    (store / "params.yaml").write_text(PARAMS)
+
+
+def record(stage: str, *messages: dict[str, Any], status: str = "FINISHED") -> None:
+    waiting: queue.SimpleQueue[recorder.Message] = queue.SimpleQueue()
+    for message in [*messages, {"kind": "end", "status": status}]:
+        waiting.put({"time": 1_700_000_000_000, **message})
+    recorder.record(stage, waiting)
+
+
+def named(rows: list[Run], name: str) -> Run:
+    (found,) = [run for run in rows if run.data.tags.get("dvc.experiment") == name]
+    return found
+
+
+def history(store: Path, run: Run, key: str) -> list[tuple[int, float]]:
+    client = MlflowClient(f"sqlite:///{store / 'mlflow.db'}")
+    return [(point.step, point.value) for point in client.get_metric_history(run.info.run_id, key)]
+
+
+LOSSES = [{"kind": "metrics", "values": {"loss": 1 / step}, "step": step} for step in (1, 2, 4)]
+TRAINED = {"kind": "stage", "name": "train", "values": {"best": {"chrf": 50}, "why": "best"}}
+
+
+def test_stages_of_one_experiment_share_a_row(
+    rows: Project, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DVC_EXP_NAME", "shared")
+    monkeypatch.setenv("DVC_EXP_BASELINE_REV", "c0ffee")
+    (store / "curve.csv").write_text("step,loss\n")
+    artifact = {"kind": "artifact", "path": str(store / "curve.csv"), "folder": "train"}
+    gone = {"kind": "artifact", "path": str(store / "gone"), "folder": ""}
+    text = {"kind": "text", "text": "爱\n", "name": "samples.md"}
+    record("train", *LOSSES, TRAINED, artifact, gone, text, {"kind": "tags", "values": {"a": "b"}})
+    record("score", {"kind": "stage", "name": "score", "values": {"bleu": {"score": 12.5}}})
+
+    run = named(rows(), "shared")
+    assert run.info.status == "FINISHED"
+    assert run.info.run_name == "shared"
+    assert run.data.params == {
+        "model.heads": "4",
+        "train.betas": "[0.9, 0.98]",
+        "train.learning_rate": "1e-05",
+    }
+    assert run.data.metrics == {
+        "prepare/rows.kept": 40.0,  # a stage that did not run
+        "train/loss": 0.25,
+        "train/best.chrf": 50.0,
+        "score/bleu.score": 12.5,
+    }
+    assert history(store, run, "train/loss") == [(1, 1.0), (2, 0.5), (4, 0.25)]
+    assert history(store, run, "prepare/rows.kept") == [(0, 40.0)]  # once, though two stages ran
+    wanted = {"train/why": "best", "git.revision": "c0ffee", "git.branch": "main", "a": "b"}
+    assert wanted.items() <= run.data.tags.items()
+    client = MlflowClient(f"sqlite:///{store / 'mlflow.db'}")
+    assert run.info.artifact_uri.startswith((store / "mlartifacts").as_uri())
+    paths = {item.path for item in client.list_artifacts(run.info.run_id)}
+    assert paths == {"samples.md", "train"}
+
+
+def test_a_later_stage_has_not_run_yet(
+    rows: Project, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DVC_EXP_NAME", "early")
+    record("train", TRAINED)
+    assert "score/bleu.score" not in named(rows(), "early").data.metrics
+
+
+def test_a_repeated_build_uses_its_row_again(rows: Project, store: Path) -> None:
+    record("train", *LOSSES[:2], TRAINED, status="KILLED")
+    before = [run for run in rows() if run.data.tags.get("dvc.experiment") is None]
+    assert [run.info.status for run in before] == ["KILLED"]
+    resumed = {**LOSSES[1], "time": 1_700_000_009_000}  # the resumed run passes this point again
+    record("train", resumed, LOSSES[2], TRAINED)
+    after = [run for run in rows() if run.data.tags.get("dvc.experiment") is None]
+    assert [run.info.run_id for run in after] == [run.info.run_id for run in before]
+    assert after[0].info.status == "FINISHED"
+    assert history(store, after[0], "train/loss") == [(1, 1.0), (2, 0.5), (4, 0.25)]
+    head = after[0].data.tags["git.revision"]
+    assert after[0].info.run_name.startswith(head[:7])
+    assert len(head) == 40
+    assert after[0].data.tags["git.dirty"] == "false"
+
+
+def test_other_parameters_are_another_row(rows: Project, store: Path) -> None:
+    count = len(rows())
+    (store / "params.yaml").write_text(PARAMS.replace("heads: 4", "heads: 8"))
+    record("train", TRAINED)
+    assert len(rows()) == count + 1
+    assert rows()[0].data.params["model.heads"] == "8"
+    assert rows()[0].data.tags["git.dirty"] == "false"  # parameters are the experiment, not code
+
+
+def test_changed_code_is_marked(rows: Project, store: Path) -> None:
+    (store / "params.yaml").write_text(PARAMS.replace("heads: 4", "heads: 16"))
+    text = (store / "dvc.yaml").read_text()
+    try:
+        (store / "dvc.yaml").write_text(text + "# changed\n")
+        record("train", TRAINED)
+    finally:
+        (store / "dvc.yaml").write_text(text)
+    assert rows()[0].data.tags["git.dirty"] == "true"
+
+
+def test_many_values_of_any_name_go_in_batches(
+    rows: Project, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DVC_EXP_NAME", "many")
+    lines = "".join(f"  key{number}: {'x' * 9000}\n" for number in range(120))
+    (store / "params.yaml").write_text(PARAMS + "many:\n" + lines)
+    values = {f"n{number}": number for number in range(900)} | {"我的/../语料 #1": 1.0}
+    record("train", {"kind": "metrics", "values": values, "step": 0})
+    run = named(rows(), "many")
+    assert len(run.data.params) == 123
+    assert run.data.metrics["train/n899"] == 899.0
+    assert run.data.metrics["train/我的/语料 _1"] == 1.0
+
+
+def test_the_store_lies_in_the_root_wherever_a_stage_runs(
+    rows: Project, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = len(rows())
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").write_text(PARAMS)
+    monkeypatch.setenv("DVC_ROOT", str(store))
+    monkeypatch.setenv("DVC_EXP_NAME", "temporary")
+    record("train", TRAINED)
+    assert len(rows()) == count + 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["params.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        (None, "sqlite:////p/mlflow.db"),
+        ("sqlite:///my.db", "sqlite:////p/my.db"),
+        ("sqlite:////abs/my.db", "sqlite:////abs/my.db"),
+        ("http://host:5000", "http://host:5000"),
+        ("postgresql://host/db", "postgresql://host/db"),
+    ],
+)
+def test_addresses(address: str | None, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    if address:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+    assert mirror.store_address(Path("/p")) == expected
+
+
+def test_without_mlflow_it_is_an_error_unless_switched_off(
+    rows: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(HanyiError, match=r"mlflow: no such module.*HANYI_TRACKING=off"):
+        open_tracker("train").__enter__()
+    monkeypatch.setenv("HANYI_TRACKING", "off")
+    with open_tracker("train") as tracker:
+        tracker.metrics({"loss": 1.0}, step=1)
+        tracker.text("text", "name")
