@@ -23,6 +23,9 @@ from stages.paths import DECODED, ENCODED, TOKENIZERS, TRANSFORMER
 
 log = logging.getLogger("hanyi.decode")
 
+# JSON leaves these as they are, but some readers end a line there.
+LINE_ENDS = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
+
 
 def main(_: Tracker) -> dict[str, Any]:
     """Decode and publish; give the counts."""
@@ -56,7 +59,7 @@ def _write(
                 row = {"id": number, **_fields(hypotheses[0], tgt)}
                 if n_best > 1:
                     row["n_best"] = [_fields(one, tgt) for one in hypotheses]
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+                file.write(json.dumps(row, ensure_ascii=False).translate(LINE_ENDS) + "\n")
 
 
 def _fields(hypothesis: Hypothesis, tgt: Tokenizer) -> dict[str, Any]:

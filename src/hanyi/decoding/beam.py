@@ -90,11 +90,12 @@ def _extend(state: BeamState, log_probs: Tensor) -> Tensor:
     """Fill the places with the likeliest continuations; give each one's origin `[batch, beams]`."""
     batch, beams = state.log_probs.shape
     # The best of all are among the best of each row, so only these need adding up.
-    gains, tokens = log_probs.topk(beams)  # [batch * beams, beams]
-    totals = state.log_probs[:, :, None] + gains.view(batch, beams, beams)
+    each = min(beams, log_probs.size(1))
+    gains, tokens = log_probs.topk(each)  # [batch * beams, each]
+    totals = state.log_probs[:, :, None] + gains.view(batch, beams, each)
     best, choices = totals.flatten(1).topk(beams)  # [batch, beams]
-    origins = choices.div(beams, rounding_mode="floor")
-    tokens = tokens.view(batch, beams * beams).gather(1, choices)
+    origins = choices.div(each, rounding_mode="floor")
+    tokens = tokens.view(batch, beams * each).gather(1, choices)
     history = state.tokens.gather(1, origins[:, :, None].expand_as(state.tokens))
     state.tokens = torch.cat((history, tokens[:, :, None]), dim=2)
     places = beams - state.kept.isfinite().sum(dim=1, keepdim=True)  # [batch, 1]

@@ -1,0 +1,40 @@
+"""The model section refuses what cannot be built, in words that name the key."""
+
+from __future__ import annotations
+
+import pytest
+
+from hanyi.errors import ParamsError
+from hanyi.model.config import ModelConfig
+from hanyi.params import parse
+from tests.models import SIZES, tiny_config
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"heads": 3}, "heads must divide d_model, got heads 3 and d_model 16"),
+        ({"d_model": 15, "heads": 5}, "d_model must be even, got 15"),
+        ({"d_model": 0}, "d_model must be at least 1, got 0"),
+        ({"layers": 0}, "layers must be at least 1, got 0"),
+        ({"decoder_layers": 0}, "decoder_layers must be at least 1, got 0"),
+        ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1.0"),
+        ({"attention_dropout": -0.1}, r"attention_dropout must be in \[0, 1\), got -0.1"),
+        ({"activation": "tanh"}, "activation must be one of relu, gelu, silu, got tanh"),
+        ({"norm": "none"}, "norm must be one of pre, post, got none"),
+        ({"positions": "x"}, "positions must be one of interleaved, concatenated, got x"),
+        ({"attention": "x"}, "attention must be one of auto, explicit, fused, got x"),
+        ({"head": 4}, "model.head"),
+        ({"heads": "4"}, "model.heads"),
+        ({"tie_output": 1}, "model.tie_output"),
+    ],
+)
+def test_bad_values(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ParamsError, match=message) as caught:
+        parse("model", ModelConfig, {**SIZES, **changes})
+    assert "\n" not in str(caught.value)
+
+
+def test_decoder_depth_follows_layers_unless_given() -> None:
+    assert tiny_config().decoder_depth == 2
+    assert tiny_config(decoder_layers=1).decoder_depth == 1
