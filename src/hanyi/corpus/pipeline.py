@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,25 +44,38 @@ def prepare(raw: Path, directory: Path, config: PrepareConfig) -> Funnel:
 
     Raises `DataError` when nothing is left in a split, or a corpus is too small to be split.
     """
-    pairs = list(read_pairs(raw, config))
-    split_corpora(pairs, config)
-    remove_duplicates(pairs)
-    remove_leaks(pairs)
-    funnel = count(pairs)
-    check_filled(raw, funnel)
-    with atomic_directory(directory) as temporary:
-        for split in SPLITS:
+    with no_collector():
+        pairs = list(read_pairs(raw, config))
+        split_corpora(pairs, config)
+        remove_duplicates(pairs)
+        remove_leaks(pairs)
+        funnel = count(pairs)
+        check_filled(raw, funnel)
+        with atomic_directory(directory) as temporary:
+            for split in SPLITS:
+                write_table(
+                    temporary / f"{split}.parquet",
+                    PAIRS,
+                    ((p.id, p.file.corpus, p.src, p.tgt) for p in pairs if p.split == split),
+                )
             write_table(
-                temporary / f"{split}.parquet",
-                PAIRS,
-                ((p.id, p.file.corpus, p.src, p.tgt) for p in pairs if p.split == split),
+                temporary / REJECTED_FILE,
+                REJECTED,
+                ((p.file.source, p.line, p.src, p.tgt, p.reason) for p in pairs if p.split is None),
             )
-        write_table(
-            temporary / REJECTED_FILE,
-            REJECTED,
-            ((p.file.source, p.line, p.src, p.tgt, p.reason) for p in pairs if p.split is None),
-        )
     return funnel
+
+
+@contextmanager
+def no_collector() -> Iterator[None]:
+    """Suspend the collector: it would search millions of rows for cycles that are not there."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def read_pairs(raw: Path, config: PrepareConfig) -> Iterator[Pair]:
