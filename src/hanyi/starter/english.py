@@ -91,6 +91,7 @@ _PLURALS = {
     "person": "people",
     "scarf": "scarves",
     "sheep": "sheep",
+    "bookshelf": "bookshelves",
     "shelf": "shelves",
     "tooth": "teeth",
     "wife": "wives",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from random import Random
 from typing import NamedTuple
@@ -69,18 +69,21 @@ class _Sampler:
     grammar: Grammar
     rng: Random
     used: Counter[int] = field(default_factory=Counter)
+    phrases: dict[tuple[int, int, bool], Word] = field(default_factory=dict)
 
     def draw(self, pattern: Pattern) -> Draw | None:
         """Draw one sentence of a pattern, or none if the words chosen clash."""
         chosen: dict[str, Word] = {}
         taken: set[str] = set()
         for slot, kind in pattern.slots:
-            word = self._fill(kind, chosen)
+            word = self._fill(kind, chosen, slot)
             if word is None or word.zh in taken:
                 return None
             chosen[slot] = word
             taken.add(word.zh)
             taken.update(word.parts if word.kind != "people" else ())
+        if clash(chosen):
+            return None
         key = combination(pattern.name, chosen)
         pair = EverydayPair(
             render(pattern.zh, chosen, chinese=True),
@@ -90,7 +93,7 @@ class _Sampler:
         )
         return Draw(pair, key, tuple(part for word in chosen.values() for part in word.parts))
 
-    def _fill(self, kind: str, chosen: Mapping[str, Word]) -> Word | None:
+    def _fill(self, kind: str, chosen: Mapping[str, Word], slot: str) -> Word | None:
         if kind in NUMERALS:
             zh, en, value = NUMERALS[kind](self.rng)
             return Word(zh, en, "numbers", number=value)
@@ -101,15 +104,25 @@ class _Sampler:
                 point -= weight
                 if point < 0:
                     break
-            return self._fill(option, chosen)
-        if kind.partition("&")[0] == "vp":
-            rest = kind[2:]
-            verb = self._pick(self.grammar.choices(f"act{rest}|vt&vp{rest}", chosen))
-            if verb is None or not verb.extra:
-                return verb
-            thing = self._pick(self.grammar.choices("v.obj", {"v": verb}))
-            return verb_phrase(verb, thing) if thing else None
-        return self._pick(self.grammar.choices(kind, chosen))
+            return self._fill(option, chosen, slot)
+        phrase, _, rest = kind.partition("&")
+        if phrase in ("vp", "vps"):
+            return self._phrase("&" + rest if rest else "", chosen, generic=phrase == "vps")
+        return self._pick(self.grammar.choices(kind, chosen, slot))
+
+    def _phrase(self, rest: str, chosen: Mapping[str, Word], *, generic: bool) -> Word | None:
+        """Draw an activity: a fixed one, or a transitive verb with a bare object."""
+        options = (f"{kind}{test}" for test in rest.split("|") for kind in ("act", "vt&vp"))
+        verb = self._pick(self.grammar.choices("|".join(options), chosen))
+        if verb is None or not verb.extra:
+            return replace(verb, en=verb.counted) if verb and verb.counted and generic else verb
+        thing = self._pick(self.grammar.choices("v.obj", {"v": verb}))
+        if thing is None:
+            return None
+        key = (id(verb), id(thing), generic)
+        if key not in self.phrases:
+            self.phrases[key] = verb_phrase(verb, thing, "gen" if generic else "obj")
+        return self.phrases[key]
 
     def _pick(self, options: tuple[Word, ...]) -> Word | None:
         """Pick the less used of two random words, which evens out how often words occur."""
@@ -120,6 +133,23 @@ class _Sampler:
         word = second if self.used[id(second)] < self.used[id(first)] else first
         self.used[id(word)] += 1
         return word
+
+
+def clash(chosen: Mapping[str, Word]) -> bool:
+    """Tell whether the words do not go together.
+
+    Two adjectives must not judge the same thing (cheap and expensive), and 他妈妈 beside another
+    person needs that person to be the 他.
+    """
+    axes = [label for word in chosen.values() for label in word.labels if label[0] == "@"]
+    if len(axes) > len(set(axes)):
+        return True
+    people = [word for word in chosen.values() if word.kind == "people"]
+    return any(
+        f"of_{gender}" in other.labels and gender not in people[0].labels
+        for other in people[1:]
+        for gender in ("he", "she")
+    )
 
 
 def combination(pattern: str, chosen: Mapping[str, Word]) -> str:

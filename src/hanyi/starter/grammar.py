@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import resources
 
@@ -15,10 +15,17 @@ from hanyi.starter import english
 from hanyi.starter.numerals import NUMERALS
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
-_RELATION = re.compile(r"(\w+)\.(obj|adj|verb|act)\b")
+_RELATION = re.compile(r"(\w+)\.(obj|adj|verb|act|same|lang)\b")
 _PREPOSITIONS = ("in", "at", "on")
+_SLOT_KINDS = {
+    **dict.fromkeys("vw", ("verbs",)),
+    **dict.fromkeys("abcd", ("adjectives", "adverbs")),
+    **dict.fromkeys("fnoqx", ("nouns", "places")),
+    "p": ("places",),
+    "t": ("times",),
+}
 _CONTENT_KINDS = ("nouns", "verbs", "adjectives")
-_PHRASES = ("vp",)
+_PHRASES = ("vp", "vps")
 
 
 class GrammarError(HanyiError):
@@ -46,6 +53,7 @@ class Word:
     parts: tuple[str, ...] = ()
     number: int = 1
     hosts: tuple[str, ...] = ()
+    block: str = ""
 
     @property
     def fits(self) -> tuple[str, ...]:
@@ -55,7 +63,9 @@ class Word:
     @property
     def mass(self) -> bool:
         """Whether the English noun has no plural of its own."""
-        return "m" in self.labels or bool(self.counted) and "pl" not in self.labels
+        if "pl" in self.labels:
+            return False
+        return bool(self.counted) or not self.labels.isdisjoint(("m", "name"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,47 +92,70 @@ class Grammar:
     words: list[Word]
     mixes: dict[str, list[tuple[str, float]]]
     patterns: list[Pattern] = field(default_factory=list)
-    _cache: dict[tuple[str, int], tuple[Word, ...]] = field(default_factory=dict)
+    _index: dict[str, set[int]] = field(default_factory=dict)
+    _cache: dict[tuple[str, str, int], tuple[Word, ...]] = field(default_factory=dict)
 
-    def choices(self, kind: str, chosen: Mapping[str, Word]) -> tuple[Word, ...]:
+    def __post_init__(self) -> None:
+        """Index the words by label, kind, block, and the labels that they ask of nouns."""
+        for position, word in enumerate(self.words):
+            keys = {*word.labels, f"block {word.block}", f"kind {word.kind}"}
+            for key in keys | {f"{word.kind} for {label}" for label in word.fits}:
+                self._index.setdefault(key, set()).add(position)
+
+    def choices(self, kind: str, chosen: Mapping[str, Word], slot: str = "") -> tuple[Word, ...]:
         """List the words that may fill a slot, given the slots filled before it.
 
         ``kind`` joins alternatives with ``|`` and conditions with ``&``; ``!x`` excludes label
         x, ``v.obj`` asks for nouns that suit verb or adjective v, ``n.adj`` and ``n.verb`` for
-        the adjectives and verbs that suit noun n, ``p.act`` for what one does at place p.
+        the adjectives and verbs that suit noun n, ``p.act`` for what one does at place p,
+        ``p.lang`` for the language spoken there, ``n.same`` for words listed beside n.
         """
         relation = _RELATION.search(kind)
         owner = chosen[relation.group(1)] if relation else None
-        key = (kind, id(owner))
+        key = (kind, slot[:1], id(owner))
         if key not in self._cache:
-            self._cache[key] = tuple(
-                word
-                for word in self.words
-                if any(
-                    all(_meets(word, test.strip(), owner) for test in option.split("&"))
-                    for option in kind.split("|")
-                )
-            )
+            found: set[int] = set()
+            for option in kind.split("|"):
+                found |= self._option(option, owner, slot[:1])
+            self._cache[key] = tuple(self.words[position] for position in sorted(found))
         return self._cache[key]
 
+    def _option(self, option: str, owner: Word | None, slot: str) -> set[int]:
+        found: set[int] | None = None
+        for test in option.split("&"):
+            excluded = test.startswith("!")
+            if "." in test and owner is not None:
+                matches = self._related(test.partition(".")[2], owner)
+            else:
+                matches = self._index.get(test.lstrip("!"), set())
+                # Homographs (工作: to work, a job) are told apart by the letter of the slot.
+                if not test.isascii() and slot in _SLOT_KINDS:
+                    matches = matches & self._any(f"kind {kind}" for kind in _SLOT_KINDS[slot])
+            if found is None:
+                found = set(range(len(self.words))) if excluded else set(matches)
+                found = found - matches if excluded else found
+            else:
+                found = found - matches if excluded else found & matches
+        return found or set()
 
-def _meets(word: Word, test: str, owner: Word | None) -> bool:
-    if test.startswith("!"):
-        return test[1:] not in word.labels
-    if "." not in test or owner is None:
-        return test in word.labels
-    relation = test.partition(".")[2]
-    if relation == "obj":
-        return word.kind in ("nouns", "places") and not word.labels.isdisjoint(owner.fits)
-    if relation == "act":
-        return word.kind == "verbs" and not word.labels.isdisjoint(owner.hosts)
-    wanted = "adjectives" if relation == "adj" else "verbs"
-    return word.kind == wanted and not owner.labels.isdisjoint(word.fits)
+    def _related(self, relation: str, owner: Word) -> set[int]:
+        if relation == "same":
+            return self._any((f"block {owner.block}",))
+        if relation in ("obj", "lang"):
+            labels = owner.fits if relation == "obj" else owner.hosts
+            return self._any(labels) & self._any(("kind nouns", "kind places"))
+        if relation == "act":
+            return self._any(owner.hosts) & self._any(("kind verbs",))
+        wanted = "adjectives" if relation == "adj" else "verbs"
+        return self._any(f"{wanted} for {label}" for label in owner.labels)
+
+    def _any(self, keys: Iterable[str]) -> set[int]:
+        return set().union(*(self._index.get(key, set()) for key in keys))
 
 
-def verb_phrase(verb: Word, thing: Word) -> Word:
-    """Join a transitive verb and a bare object into one word."""
-    form = "the" if "the" in verb.labels else "obj"
+def verb_phrase(verb: Word, thing: Word, form: str) -> Word:
+    """Join a transitive verb and a bare object, generic or not, into one word."""
+    form = _object_form(form, thing, verb)
     return Word(
         zh=verb.zh + thing.zh,
         en=f"{verb.en} {noun(thing, form)}",
@@ -144,6 +177,16 @@ _DEMONSTRATIVE = {
 }
 
 
+def _object_form(form: str, thing: Word, verb: Word) -> str:
+    """Tell the form of a bare object: some verbs take it as known, as in *clean the room*."""
+    if form not in ("obj", "gen"):
+        return form
+    if "the" in verb.labels:
+        return "the"
+    known = "known" in verb.labels and not thing.mass
+    return "the" if known and thing.labels.isdisjoint(("s", "pl")) else form
+
+
 def noun(word: Word, form: str, adjective: str = "") -> str:
     """Spell a noun in one of its forms, with an optional adjective before it."""
     lead = adjective + " " if adjective else ""
@@ -151,19 +194,15 @@ def noun(word: Word, form: str, adjective: str = "") -> str:
     bare = word.en if plural_only or mass else english.plural(word.en)
     count = word.counted or word.en
     if form == "obj":
-        form = (
-            "the"
-            if "the" in word.labels
-            else "gen"
-            if plural_only or mass or "s" in word.labels
-            else "a"
-        )
+        if "the" in word.labels:
+            return "the " + lead + (bare if "s" in word.labels else word.en)
+        form = "gen" if plural_only or mass or "s" in word.labels else "a"
     if form == "rel":
         return lead + (bare if "s" in word.labels else word.en)
-    if form in ("gen", "these", "those", "some", "my"):
+    if form in ("gen", "these", "those"):
         if form in ("these", "those") and mass:
             form = {"these": "this", "those": "that"}[form] + " "
-        return ("" if form in ("gen", "my") else form.strip() + " ") + lead + bare
+        return ("" if form == "gen" else form.strip() + " ") + lead + bare
     if form == "a":
         if not word.labels.isdisjoint(("m", "pl", "name")) and not word.counted:
             return lead + bare
@@ -177,6 +216,8 @@ def noun(word: Word, form: str, adjective: str = "") -> str:
         return _DEMONSTRATIVE[form, kind]
     if form == "take":
         return english.article(word.en) if "the" not in word.labels else "the " + word.en
+    if form == "less":
+        return ("less " if mass else "fewer ") + lead + bare
     if form == "much":
         return ("much " if mass else "many ") + lead + bare
     if form == "pls":
@@ -186,12 +227,14 @@ def noun(word: Word, form: str, adjective: str = "") -> str:
         return english.article(unit.rpartition(" ")[2] if word.counted else "piece")
     if form == "the" and not word.labels.isdisjoint(("name", "bare")):
         return lead + word.en
+    if form not in ("", "the", "my"):
+        raise _fault(word.zh, f"form {form}", "a form of a noun")
     return ("the " if form == "the" else "") + lead + word.en
 
 
 def _place(word: Word, form: str) -> str:
     name = word.en if not word.labels.isdisjoint(("name", "bare")) else "the " + word.en
-    if word.en in ("home", "abroad", "upstairs", "downstairs"):
+    if word.en in ("home", "online", "upstairs", "downstairs"):
         bare = {"to": word.en, "at": "at home" if word.en == "home" else word.en}
         return bare.get(form, "home" if form == "from" else word.en)
     if form == "at":
@@ -199,7 +242,7 @@ def _place(word: Word, form: str) -> str:
     return f"{form} {name}"
 
 
-def _person(word: Word, arguments: tuple[str, ...], chosen: Mapping[str, Word]) -> str:
+def _person(word: Word, arguments: tuple[str, ...]) -> str:
     """Return the grammatical person of a subject: of a noun in the given form, or a number."""
     if word.kind == "people":
         return word.extra
@@ -208,7 +251,8 @@ def _person(word: Word, arguments: tuple[str, ...], chosen: Mapping[str, Word]) 
     form = arguments[1] if len(arguments) > 1 else "the"
     bare = form == "gen" or form == "rel" and "s" in word.labels
     generic = bare and not word.mass and "name" not in word.labels
-    return "p" if generic or "pl" in word.labels and form not in ("this", "unit") else "3s"
+    several = "pl" in word.labels and form not in ("this", "that", "unit", "another", "each")
+    return "p" if generic or several else "3s"
 
 
 _VERB_FORMS = frozenset(("base", "pres", "past", "pp", "ing", "neg", "pastneg"))
@@ -220,7 +264,9 @@ def spell(piece: tuple[str, str, tuple[str, ...]], chosen: Mapping[str, Word]) -
     word = chosen.get(head)
     if word is None or word.kind == "verbs":
         subject = chosen.get(arguments[0]) if arguments else None
-        person = _person(subject, arguments, chosen) if subject else "3s"
+        person = _person(subject, arguments) if subject else "3s"
+        if form == "to":
+            return word.en[3:] if word and word.en.startswith("go ") else f"to {word.en}"
         return english.verb(word.en if word else head.lower(), form or "base", person)
     if word.kind == "people":
         return _people_form(word, form)
@@ -236,6 +282,8 @@ def spell(piece: tuple[str, str, tuple[str, ...]], chosen: Mapping[str, Word]) -
     if word.kind in _CONTENT_KINDS or word.kind == "places":
         if form in ("at", "to", "from"):
             return _place(word, form)
+        if (verb := chosen.get("v")) and verb.kind == "verbs" and verb.extra:
+            form = _object_form(form, word, verb)
         return noun(word, form, " ".join(_spelled(chosen, name) for name in arguments))
     return word.en
 
@@ -245,15 +293,16 @@ def _spelled(chosen: Mapping[str, Word], name: str) -> str:
     return spell((slot, form, ()), chosen)
 
 
-def _counted(
-    word: Word, form: str, arguments: tuple[str, ...], chosen: Mapping[str, Word]
-) -> str:
+def _counted(word: Word, form: str, arguments: tuple[str, ...], chosen: Mapping[str, Word]) -> str:
     if form == "times":
         return {1: "once", 2: "twice"}.get(word.number, word.en + " times")
     if form != "n":
         return word.en
     lead = "".join(_spelled(chosen, name) + " " for name in arguments[1:])
-    return f"{word.en} {noun(chosen[arguments[0]], 'units' if word.number > 1 else 'unit', lead.strip())}"
+    thing = chosen[arguments[0]]
+    if word.number == 1:
+        return noun(thing, "a", lead.strip())
+    return f"{word.en} {noun(thing, 'units', lead.strip())}"
 
 
 def _people_form(word: Word, form: str) -> str:
@@ -287,6 +336,10 @@ def _hanzi(piece: tuple[str, str, tuple[str, ...]], chosen: Mapping[str, Word]) 
         return word.extra
     if piece[1] == "pro" and not word.labels.isdisjoint(("he", "she")):
         return "他" if "he" in word.labels else "她"
+    if piece[1] == "not":
+        return "没" + word.zh if word.zh[0] == "有" else "不" + word.zh
+    if piece[1] == "ab":
+        return "有没" + word.zh if word.zh[0] == "有" else f"{word.zh[0]}不{word.zh}"
     if piece[1] == "de":
         return word.zh if len(word.zh) == 1 else word.zh + "的"
     return word.zh
@@ -304,11 +357,14 @@ def load() -> Grammar:
         if item.name.endswith(".yaml")
     }
     mixes = files.pop(("lexicon", "mixes"))
-    grammar = Grammar([], {name: _mix(text) for name, text in mixes.items()})
-    for (folder, kind), content in files.items():
-        if folder == "lexicon":
-            grammar.words.extend(_words(kind, content))
-    grammar.words.extend(_composites(grammar.words))
+    words = [
+        word
+        for (folder, kind), content in files.items()
+        if folder == "lexicon"
+        for word in _words(kind, content)
+    ]
+    words.extend(_composites(words))
+    grammar = Grammar(words, {name: _mix(text) for name, text in mixes.items()})
     labels = {label for word in grammar.words for label in word.labels}
     for word in grammar.words:
         if word.kind in ("verbs", "adjectives") and (unknown := set(word.fits) - labels):
@@ -334,10 +390,14 @@ def _words(kind: str, content: Mapping[str, Mapping[str, str]]) -> Iterator[Word
             labels |= {zh} if kind != "people" else set()
             if not labels.isdisjoint(("he", "she")):
                 labels |= {"gendered"}
-            word = Word(zh, en, kind, fields[1], labels, counted, (zh,), hosts=tuple(fields[3].split()))
+            word = Word(zh, en, kind, fields[1], labels, counted, (zh,))
+            word = replace(word, hosts=tuple(fields[3].split()), block=head)
             if kind == "nouns" and not fields[1] and "name" not in labels:
                 raise _fault(f"lexicon entry {zh}", "no measure word", "one")
             yield word
+
+
+_OWNERS = {"我": {"mine"}, "你": {"yours"}, "他": {"theirs", "of_he"}, "她": {"theirs", "of_she"}}
 
 
 def _composites(words: list[Word]) -> list[Word]:
@@ -348,14 +408,14 @@ def _composites(words: list[Word]) -> list[Word]:
             for owner in words:
                 if "owner" not in owner.labels or f"not_{owner.zh}" in word.labels:
                     continue
-                yours = {"我": {"mine"}, "你": {"yours"}}.get(owner.zh, {"theirs"})
+                yours = _OWNERS[owner.zh]
                 made.append(
                     Word(
                         owner.zh + word.zh,
                         f"{owner.en.split('/')[2]} {word.en}",
                         "people",
                         "3s",
-                        word.labels - {"relatives"} | {"kin", "single"} | yours,
+                        word.labels - {"relatives", word.zh} | {"kin", "single"} | yours,
                         parts=(word.zh,),
                     )
                 )
@@ -366,7 +426,7 @@ def _composites(words: list[Word]) -> list[Word]:
                     f"{word.en} {name.en}",
                     "people",
                     "3s",
-                    word.labels | {"titled", "single"},
+                    word.labels - {word.zh} | {"titled", "single"},
                     parts=(word.zh, name.zh),
                 )
                 for name in words
@@ -429,7 +489,3 @@ def _template(text: str) -> Template:
         head, _, form = name.partition(".")
         pieces.append((head, form, tuple(tail.split(",")) if tail else ()))
     return Template(tuple(pieces))
-
-
-Chooser = Callable[[tuple[Word, ...]], Word]
-"""Picks one word out of a slot's choices."""

@@ -116,7 +116,7 @@ def _price(rng: Random) -> tuple[str, str, int]:
 
 def _sum(rng: Random) -> tuple[str, str, int]:
     """A large sum: 三千元, 5000元, 两万元."""
-    value = (1 + below(rng, 9)) * (1_000, 10_000, 100_000)[below(rng, 3)]
+    value = (1 + below(rng, 9)) * (1_000, 10_000)[below(rng, 2)]
     if rng.random() < 0.5:
         return f"{counted(value)}元", f"{english.number(value)} yuan", 2
     value = 100 * (11 + below(rng, 89))
@@ -194,12 +194,34 @@ def _hours(rng: Random) -> tuple[str, str, int]:
     return _make_span(rng, 0, 2)
 
 
+def _minutes(rng: Random) -> tuple[str, str, int]:
+    return _make_span(rng, 0, 1)
+
+
+def _hourspan(rng: Random) -> tuple[str, str, int]:
+    return _make_span(rng, 1, 2)
+
+
+def _thousands(rng: Random) -> tuple[str, str, int]:
+    """A middling sum: 三千元, 4500元."""
+    value = 100 * (20 + below(rng, 75))
+    if rng.random() < 0.5:
+        value = 1_000 * (2 + below(rng, 8))
+        return f"{counted(value)}元", f"{english.number(value)} yuan", 2
+    return f"{value}元", f"{value} yuan", 2
+
+
+def _middle(rng: Random) -> tuple[str, str, int]:
+    value = 42 + below(rng, 22)
+    return han(value), english.number(value), value
+
+
 def _days(rng: Random) -> tuple[str, str, int]:
     return _make_span(rng, 2, 5)
 
 
 def _years(rng: Random) -> tuple[str, str, int]:
-    return _make_span(rng, 3, 6)
+    return _make_span(rng, 4, 6)
 
 
 def _make_span(rng: Random, first: int, last: int) -> tuple[str, str, int]:
@@ -265,7 +287,10 @@ NUMERALS: dict[str, Callable[[Random], tuple[str, str, int]]] = {
     "few": _few,
     "hour": _hour,
     "hours": _hours,
+    "hourspan": _hourspan,
     "hundreds": _hundreds,
+    "middle": _middle,
+    "minutes": _minutes,
     "month": _month,
     "old": _old,
     "ordinal": _floor,
@@ -276,6 +301,7 @@ NUMERALS: dict[str, Callable[[Random], tuple[str, str, int]]] = {
     "some": _some,
     "span": _span,
     "sum": _sum,
+    "thousands": _thousands,
     "ticker": _ticker,
     "worktime": _worktime,
     "year": _year,
