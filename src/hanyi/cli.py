@@ -134,7 +134,7 @@ def _search(beam_size: int | None) -> SearchConfig:
 
 
 def _standard_input() -> Iterator[str]:
-    lines: Iterable[str] = typer.get_text_stream("stdin", encoding="utf-8", errors="strict")
+    lines: Iterable[str] = typer.get_text_stream("stdin", encoding="utf-8-sig", errors="strict")
     read = 0
     try:
         for line in lines:

@@ -37,9 +37,8 @@ def draw_attention(
     written.
     """
     fonts = fonts_for(text for _, text in [*rows, *columns])
-    drawable = _characters(fonts)
     labels = [
-        [text if set(text) <= drawable else f"#{number}" for number, text in side]
+        [f"#{number}" if lacking(text, fonts) else text for number, text in side]
         for side in (rows, columns)
     ]
     if any(label.startswith("#") for side in labels for label in side):
@@ -64,19 +63,31 @@ def draw_attention(
 
 def fonts_for(texts: Iterable[str]) -> list[str]:
     """Give families that together have the characters, as far as one more font can."""
-    wanted = set("".join(texts)) - _characters([FALLBACK])
+    wanted = lacking("".join(texts), [FALLBACK])
     if not wanted:
         return [FALLBACK]
-    best, most = None, 0
-    for name in sorted({font.name for font in font_manager.fontManager.ttflist}):
-        covered = len(wanted & _characters([name]))
-        if covered > most:
-            best, most = name, covered
-        if most == len(wanted):
-            break
-    return [best, FALLBACK] if best else [FALLBACK]
+    families = sorted({font.name for font in font_manager.fontManager.ttflist})
+    best = min(families, key=lambda family: len(lacking(wanted, [family])))
+    return [best, FALLBACK] if lacking(wanted, [best]) != wanted else [FALLBACK]
 
 
-def _characters(families: Sequence[str]) -> set[str]:
-    files = [font_manager.findfont(family) for family in families]
-    return {chr(code) for file in files for code in FT2Font(file).get_charmap()}
+def lacking(characters: Iterable[str], families: Sequence[str]) -> set[str]:
+    """Give the characters that none of these families has."""
+    fonts = [FT2Font(_file(family)) for family in families]
+    return {
+        character
+        for character in characters
+        if not any(font.get_char_index(ord(character)) for font in fonts)
+    }
+
+
+def _file(family: str) -> str:
+    upright = [font for font in font_manager.fontManager.ttflist if font.name == family]
+    nearest = min(
+        upright, key=lambda font: (font.style != "normal", abs(_weight(font.weight) - 400))
+    )
+    return str(nearest.fname)
+
+
+def _weight(weight: int | str) -> int:
+    return weight if isinstance(weight, int) else font_manager.weight_dict.get(weight, 400)

@@ -30,9 +30,11 @@ SEARCH = SearchConfig(
 
 BATCH_TOKENS = 4000
 
-# Where an over-long text may be cut, the best places first; quotes and brackets that close stay.
+# Where an over-long text may be cut, the best places first: after a sentence and the quote or
+# bracket that closes it, after a clause, after a space.
+MARKS, CLOSERS = "。！？；.!?;", "”’」』）)\"'"
 BREAKS = (
-    re.compile(r"""(?<=[。！？；.!?;])(?![\d”’」』）)"'])"""),
+    re.compile(rf"(?<=[{MARKS}][{CLOSERS}])|(?<=[{MARKS}])(?![\d{CLOSERS}])"),
     re.compile(r"(?<=[，、：,:])(?!\d)"),
     re.compile(r"(?<=\s)"),
 )
