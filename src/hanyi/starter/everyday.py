@@ -32,6 +32,7 @@ _CONTENT = frozenset(("nouns", "verbs", "adjectives", "places"))
 _HELD_OUT = {"valid": range(0, 50), "test": range(50, 100)}
 _SHARE_OF_PATTERN = 50
 _PATIENCE = 60
+_UNFIT = {"male": ("she",), "female": ("he",), "pupil": ("elder", "spouse", "titled")}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,13 +139,19 @@ class _Sampler:
 def clash(chosen: Mapping[str, Word]) -> bool:
     """Tell whether the words do not go together.
 
-    Two adjectives must not judge the same thing (cheap and expensive), and 他妈妈 beside another
-    person needs that person to be the 他.
+    Two adjectives must not judge the same thing (cheap and expensive), a grandfather does not go
+    to school, and 他妈妈 beside another person needs that person to be the 他.
     """
     axes = [label for word in chosen.values() for label in word.labels if label[0] == "@"]
     if len(axes) > len(set(axes)):
         return True
     people = [word for word in chosen.values() if word.kind == "people"]
+    if people:
+        others = frozenset().union(*(word.labels for word in chosen.values()))
+        first = people[0].labels
+        for label, unfit in _UNFIT.items():
+            if label in others and not first.isdisjoint(unfit):
+                return True
     return any(
         f"of_{gender}" in other.labels and gender not in people[0].labels
         for other in people[1:]

@@ -15,7 +15,7 @@ from hanyi.starter import english
 from hanyi.starter.numerals import NUMERALS
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
-_RELATION = re.compile(r"(\w+)\.(obj|adj|verb|act|same|lang)\b")
+_RELATION = re.compile(r"(\w+)\.(obj|adj|verb|act|same|lang|gender)\b")
 _PREPOSITIONS = ("in", "at", "on")
 _SLOT_KINDS = {
     **dict.fromkeys("vw", ("verbs",)),
@@ -108,7 +108,8 @@ class Grammar:
         ``kind`` joins alternatives with ``|`` and conditions with ``&``; ``!x`` excludes label
         x, ``v.obj`` asks for nouns that suit verb or adjective v, ``n.adj`` and ``n.verb`` for
         the adjectives and verbs that suit noun n, ``p.act`` for what one does at place p,
-        ``p.lang`` for the language spoken there, ``n.same`` for words listed beside n.
+        ``p.lang`` for the language spoken there, ``n.same`` for words listed beside n,
+        ``s.gender`` for names that suit person s.
         """
         relation = _RELATION.search(kind)
         owner = chosen[relation.group(1)] if relation else None
@@ -141,6 +142,9 @@ class Grammar:
     def _related(self, relation: str, owner: Word) -> set[int]:
         if relation == "same":
             return self._any((f"block {owner.block}",))
+        if relation == "gender":
+            genders = owner.labels & {"he", "she"} or {"he", "she"}
+            return self._any(genders) & self._any(("person_name",))
         if relation in ("obj", "lang"):
             labels = owner.fits if relation == "obj" else owner.hosts
             return self._any(labels) & self._any(("kind nouns", "kind places"))
@@ -182,9 +186,9 @@ def _object_form(form: str, thing: Word, verb: Word) -> str:
     if form not in ("obj", "gen"):
         return form
     if "the" in verb.labels:
-        return "the"
+        return "known"
     known = "known" in verb.labels and not thing.mass
-    return "the" if known and thing.labels.isdisjoint(("s", "pl")) else form
+    return "known" if known and thing.labels.isdisjoint(("s", "pl")) else form
 
 
 def noun(word: Word, form: str, adjective: str = "") -> str:
@@ -193,9 +197,13 @@ def noun(word: Word, form: str, adjective: str = "") -> str:
     plural_only, mass = "pl" in word.labels, word.mass
     bare = word.en if plural_only or mass else english.plural(word.en)
     count = word.counted or word.en
+    if form == "known" or (form == "obj" and "the" in word.labels):
+        if "name" in word.labels:
+            return lead + word.en
+        return "the " + lead + (bare if "s" in word.labels else word.en)
+    if form == "any":
+        return "any " + lead + bare if mass else english.article(lead + word.en)
     if form == "obj":
-        if "the" in word.labels:
-            return "the " + lead + (bare if "s" in word.labels else word.en)
         form = "gen" if plural_only or mass or "s" in word.labels else "a"
     if form == "rel":
         return lead + (bare if "s" in word.labels else word.en)
@@ -211,9 +219,9 @@ def noun(word: Word, form: str, adjective: str = "") -> str:
         return ("" if form == "unit" else form + " ") + lead + count
     if form == "units":
         return english.plural(lead + count)
-    if form in ("thisis", "thatis", "thisisnt", "isthis"):
-        kind = "pl" if plural_only else "sg"
-        return _DEMONSTRATIVE[form, kind]
+    if form in ("thisis", "thatis", "thisisnt", "isthis", "thisisrel"):
+        several = plural_only or (form == "thisisrel" and "s" in word.labels)
+        return _DEMONSTRATIVE[form.removesuffix("rel"), "pl" if several else "sg"]
     if form == "take":
         return english.article(word.en) if "the" not in word.labels else "the " + word.en
     if form == "less":
@@ -225,7 +233,7 @@ def noun(word: Word, form: str, adjective: str = "") -> str:
     if form == "per":
         unit = count.partition(" of ")[0] if mass or word.counted else word.en
         return english.article(unit.rpartition(" ")[2] if word.counted else "piece")
-    if form == "the" and not word.labels.isdisjoint(("name", "bare")):
+    if form == "the" and "name" in word.labels:
         return lead + word.en
     if form not in ("", "the", "my"):
         raise _fault(word.zh, f"form {form}", "a form of a noun")

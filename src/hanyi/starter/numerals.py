@@ -63,6 +63,11 @@ def _few(rng: Random) -> tuple[str, str, int]:
     return counted(value), english.number(value), value
 
 
+def _dose(rng: Random) -> tuple[str, str, int]:
+    value = 1 + below(rng, 3)
+    return counted(value), english.number(value), value
+
+
 def _some(rng: Random) -> tuple[str, str, int]:
     value = 2 + int(rng.random() * 4)
     return counted(value), english.number(value), value
@@ -98,24 +103,37 @@ def _old(rng: Random) -> tuple[str, str, int]:
     return han(value), english.number(value), value
 
 
-def _price(rng: Random) -> tuple[str, str, int]:
-    """A small price: 八块五, 35块, 9.9元, 一百二十块."""
+def _cheap(rng: Random) -> tuple[str, str, int]:
+    """Draw a small price: 八块, 35块, 9.9元."""
     style = rng.random()
-    if style < 0.35:
-        value = 2 + below(rng, 98)
+    if style < 0.4:
+        value = 2 + below(rng, 38)
         return f"{counted(value)}块", f"{english.number(value)} yuan", 2
-    if style < 0.6:
-        value = 2 + below(rng, 198)
+    if style < 0.7:
+        value = 2 + below(rng, 48)
         return f"{value}块", f"{value} yuan", 2
-    if style < 0.8:
-        whole, tenth = 1 + below(rng, 99), 1 + below(rng, 9)
+    whole, tenth = 1 + below(rng, 49), 1 + below(rng, 9)
+    return f"{whole}.{tenth}元", f"{whole}.{tenth} yuan", 2
+
+
+def _price(rng: Random) -> tuple[str, str, int]:
+    """Draw a middling price: 八十五块, 135块, 99.5元, 三百二十块."""
+    style = rng.random()
+    if style < 0.25:
+        value = 30 + below(rng, 70)
+        return f"{han(value)}块", f"{english.number(value)} yuan", 2
+    if style < 0.6:
+        value = 30 + below(rng, 470)
+        return f"{value}块", f"{value} yuan", 2
+    if style < 0.75:
+        whole, tenth = 30 + below(rng, 170), 1 + below(rng, 9)
         return f"{whole}.{tenth}元", f"{whole}.{tenth} yuan", 2
     value = 10 * (10 + below(rng, 90))
     return f"{han(value) if value != 200 else '两百'}块", f"{english.number(value)} yuan", 2
 
 
 def _sum(rng: Random) -> tuple[str, str, int]:
-    """A large sum: 三千元, 5000元, 两万元."""
+    """Draw a large sum: 三千元, 5000元, 两万元."""
     value = (1 + below(rng, 9)) * (1_000, 10_000)[below(rng, 2)]
     if rng.random() < 0.5:
         return f"{counted(value)}元", f"{english.number(value)} yuan", 2
@@ -203,7 +221,7 @@ def _hourspan(rng: Random) -> tuple[str, str, int]:
 
 
 def _thousands(rng: Random) -> tuple[str, str, int]:
-    """A middling sum: 三千元, 4500元."""
+    """Draw a middling sum: 三千元, 4500元."""
     value = 100 * (20 + below(rng, 75))
     if rng.random() < 0.5:
         value = 1_000 * (2 + below(rng, 8))
@@ -227,11 +245,12 @@ def _years(rng: Random) -> tuple[str, str, int]:
 def _make_span(rng: Random, first: int, last: int) -> tuple[str, str, int]:
     unit, name, values = _SPANS[first + below(rng, last - first)]
     value = values[below(rng, len(values))]
-    return counted(value) + unit, f"{english.number(value)} {name}" + "s" * (value > 1), value
+    spoken = f"{english.number(value)} {name}s" if value > 1 else english.article(name)
+    return counted(value) + unit, spoken, value
 
 
 def _ticker(rng: Random) -> tuple[str, str, int]:
-    """A stock code: Hong Kong (00700), Shanghai (600519), Shenzhen (000858)."""
+    """Draw a stock code: Hong Kong (00700), Shanghai (600519), Shenzhen (000858)."""
     style = rng.random()
     known = ("00700", "09988", "03690", "01810", "00005", "00388", "600519", "300750", "000858")
     if style < 0.35:
@@ -276,12 +295,14 @@ def _floor(rng: Random) -> tuple[str, str, int]:
 NUMERALS: dict[str, Callable[[Random], tuple[str, str, int]]] = {
     "age": _age,
     "bedtime": _bedtime,
+    "cheap": _cheap,
     "clock": _clock,
     "count": _count,
     "date": _date,
     "dawn": _dawn,
     "days": _days,
     "degrees": _degrees,
+    "dose": _dose,
     "dozens": _dozens,
     "dusk": _dusk,
     "few": _few,
