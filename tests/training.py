@@ -1,9 +1,10 @@
-"""A tiny language pair to train on: made-up words whose translation is one to one, in two corpora."""
+"""A tiny language pair to train on: words whose translation is one to one, in two corpora."""
 
 from __future__ import annotations
 
 import os
 import signal
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -97,7 +98,9 @@ def write_params(root: Path, **train: object) -> None:
         YAML(typ="safe").dump(sections, file)
 
 
-def make_trainer(root: Path, state: Path, model: dict[str, Any] | None = None, **train: Any) -> Trainer:
+def make_trainer(
+    root: Path, state: Path, model: dict[str, Any] | None = None, **train: Any
+) -> Trainer:
     """Give a fresh trainer on the corpus below `root`."""
     config = train_config(**train)
     split = EncodedSplit.open(root / "data/encoded/train")
@@ -137,9 +140,7 @@ def in_child(work: Callable[[], object]) -> int:
             code = 0
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else 71
-        except BaseException:
-            import traceback
-
+        except BaseException:  # noqa: BLE001  a test must never go on in the child
             traceback.print_exc()
         finally:
             os._exit(code)

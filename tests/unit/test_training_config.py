@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.training import train_config
 
 from hanyi.errors import ParamsError
+from tests.training import train_config
 
 
 @pytest.mark.parametrize(

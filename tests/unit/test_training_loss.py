@@ -2,16 +2,18 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tests.training import model_config
 from torch.nn import functional as F
 
 from hanyi.model.transformer import Transformer
 from hanyi.tokens.vocab import BOS, EOS, PAD
 from hanyi.training.data import Tensors
 from hanyi.training.loss import sequence_loss, smoothed_cross_entropy
+from tests.training import model_config
 
 
-def draw(tokens: int = 23, vocab: int = 31, scale: float = 3.0) -> tuple[torch.Tensor, torch.Tensor]:
+def draw(
+    tokens: int = 23, vocab: int = 31, scale: float = 3.0
+) -> tuple[torch.Tensor, torch.Tensor]:
     torch.manual_seed(0)
     logits = (torch.randn(tokens, vocab) * scale).requires_grad_()
     return logits, torch.randint(0, vocab, (tokens,))

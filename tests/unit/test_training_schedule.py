@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
@@ -12,7 +13,7 @@ def test_warm_up_is_linear_to_the_peak(name: str) -> None:
     rates = [learning_rate(name, s, peak=0.8, warmup=10, total=100) for s in range(1, 101)]
     assert rates[:10] == pytest.approx([0.08 * step for step in range(1, 11)])
     assert max(rates) == pytest.approx(0.8)
-    assert all(a >= b for a, b in zip(rates[9:], rates[10:], strict=False))
+    assert all(a >= b for a, b in itertools.pairwise(rates[9:]))
     assert all(rate > 0 for rate in rates)
 
 

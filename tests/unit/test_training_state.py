@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.training import die, in_child
 
 from hanyi.errors import ArtifactError
 from hanyi.training.state import StateFolder, code_digest, fingerprint, state_root
+from tests.training import die, in_child
 
 
 def payload(step: int) -> dict[str, object]:
@@ -89,9 +89,8 @@ def test_pickled_code_is_not_run(state: StateFolder, tmp_path: Path) -> None:
 
 
 def test_a_second_trainer_is_told_in_one_line(state: StateFolder) -> None:
-    with state.locked():
-        with pytest.raises(ArtifactError, match="another process trains"):
-            StateFolder(state.path).locked().__enter__()
+    with state.locked(), pytest.raises(ArtifactError, match="another process trains"):
+        StateFolder(state.path).locked().__enter__()
     with StateFolder(state.path).locked():
         pass
 

@@ -7,6 +7,13 @@ from typing import Any
 
 import pytest
 import torch
+
+from hanyi.errors import HanyiError, ParamsError
+from hanyi.model.transformer import Transformer
+from hanyi.tokens.shards import EncodedSplit
+from hanyi.training.data import TrainingData, repeated
+from hanyi.training.progress import average, better, snapshot
+from hanyi.training.trainer import Interrupted, Outcome, Trainer
 from tests.training import (
     CORPORA,
     MODEL,
@@ -17,13 +24,6 @@ from tests.training import (
     make_validator,
     train_config,
 )
-
-from hanyi.errors import HanyiError, ParamsError
-from hanyi.model.transformer import Transformer
-from hanyi.tokens.shards import EncodedSplit
-from hanyi.training.data import TrainingData, repeated
-from hanyi.training.progress import average, better, snapshot
-from hanyi.training.trainer import Interrupted, Outcome, Trainer
 
 
 @pytest.fixture(scope="module")
@@ -259,7 +259,9 @@ def test_norms_biases_and_embeddings_do_not_decay(corpus: Path, tmp_path: Path) 
         assert ("output.weight" in decaying) == (not tie)
         for part in ("bias", "norm", "tokens"):
             assert not any(part in name.rsplit(".", 2)[-1] for name in decaying)
-        assert {name for name in names.values() if "tokens.weight" in name or "bias" in name} <= steady
+        assert {
+            name for name in names.values() if "tokens.weight" in name or "bias" in name
+        } <= steady
 
 
 def test_rows_of_a_corpus_can_be_repeated(corpus: Path) -> None:

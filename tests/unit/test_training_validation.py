@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from torch.nn import functional as F
+
+from hanyi.errors import ArtifactError
+from hanyi.params import parse
+from hanyi.scoring.metrics import ScoreConfig, bleu, chrf
+from hanyi.tokens.batches import collate
+from hanyi.tokens.bpe import Tokenizer
+from hanyi.tokens.vocab import PAD
+from hanyi.training.trainer import Trainer
+from hanyi.training.validation import GREEDY, Validator, translate_ids
+from tests.training import CPU, SCORE, make_corpus, make_trainer, make_validator, train_config
+
+
+@pytest.fixture(scope="module")
+def trainer(tmp_path_factory: pytest.TempPathFactory) -> Trainer:
+    root = make_corpus(tmp_path_factory.mktemp("corpus"))
+    trainer = make_trainer(root, root / "state")
+    for _ in range(30):
+        trainer._update()
+    return trainer
+
+
+def test_loss_and_perplexity_are_means_over_all_target_tokens(trainer: Trainer) -> None:
+    split, model = trainer.validate.split, trainer.model.eval()
+    smoothed = nll = tokens = 0.0
+    for row in range(split.rows):
+        src, tgt_in, tgt_out = map(torch.from_numpy, collate(split, [row]))
+        logits = model(src, tgt_in)[0]
+        assert PAD not in tgt_out
+        smoothed += F.cross_entropy(logits, tgt_out[0], label_smoothing=0.1, reduction="sum").item()
+        nll += F.cross_entropy(logits, tgt_out[0], reduction="sum").item()
+        tokens += tgt_out.numel()
+    found = trainer.validate(model, None)
+    assert found.loss == pytest.approx(smoothed / tokens, rel=1e-5)
+    assert found.perplexity == pytest.approx(math.exp(nll / tokens), rel=1e-5)
+    assert found.value("loss") == found.loss
+    assert found.value("chrf") == found.scores["chrf"]
+
+
+def test_scores_are_those_of_greedy_translations_against_the_prepared_text(
+    trainer: Trainer,
+) -> None:
+    validate, model = trainer.validate, trainer.model.eval()
+    root = validate.split.directory.parents[2]
+    frame = pd.read_parquet(root / "data/prepared/valid.parquet").set_index("id")
+    tokenizer = Tokenizer.load(root / "models/tokenizers/tgt.json")
+    ids = [int(validate.split.ids[row]) for row in validate.rows]
+    sources = [validate.split.src(int(row)).tolist() for row in validate.rows]
+    best = translate_ids(model, sources, GREEDY, tokens=50)
+    hypotheses = [tokenizer.decode(one[0].tokens) for one in best]
+    score = parse("score", ScoreConfig, SCORE)
+    found = validate(model, None)
+    everything = list(range(len(ids)))
+    for name, places in {
+        None: everything,
+        "alpha": [i for i in everything if frame.corpus[ids[i]] == "alpha"],
+        "beta": [i for i in everything if frame.corpus[ids[i]] == "beta"],
+    }.items():
+        assert places
+        scores = found.scores if name is None else found.corpora[name]
+        pair = [hypotheses[i] for i in places], [frame.tgt[ids[i]] for i in places]
+        assert scores == {"bleu": bleu(*pair, score).score, "chrf": chrf(*pair, score).score}
+    for sample in found.samples:
+        place = frame.src[ids].tolist().index(sample.src)
+        assert sample.reference == frame.tgt[ids[place]]
+        assert sample.hypothesis == hypotheses[place]
+
+
+def test_a_look_changes_nothing(trainer: Trainer) -> None:
+    trainer.model.train()
+    random = torch.get_rng_state()
+    first = trainer.validate(trainer.model, None)
+    assert trainer.model.training
+    assert torch.equal(torch.get_rng_state(), random)
+    assert trainer.validate(trainer.model, None) == first
+    assert all(weights.grad is None for weights in trainer.model.parameters())
+
+
+def test_rows_without_text_are_a_mixed_artifact(trainer: Trainer) -> None:
+    split = trainer.validate.split
+    score = parse("score", ScoreConfig, SCORE)
+    with pytest.raises(ArtifactError, match=r"no text for id 100\d"):
+        Validator(
+            split, {}, trainer.validate.tokenizer, config=train_config(), score=score, device=CPU
+        )
+
+
+def test_bfloat16_is_near(trainer: Trainer) -> None:
+    exact = trainer.validate(trainer.model, None)
+    rough = trainer.validate(trainer.model, torch.bfloat16)
+    assert rough.loss != exact.loss
+    assert rough.loss == pytest.approx(exact.loss, rel=0.05)
+
+
+def test_the_validator_takes_the_valid_split(trainer: Trainer, tmp_path: Path) -> None:
+    root = trainer.validate.split.directory.parents[2]
+    few = make_validator(root, train_config(validate_rows=3))
+    assert len(few.rows) == 3
+    assert few.split.rows == 8
