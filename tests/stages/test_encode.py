@@ -191,6 +191,26 @@ def test_new_tokenizers_make_the_shards_foreign(here: Path) -> None:
         opened("train").require_tokenizers(tokenizer("src").digest, tokenizer("tgt").digest)
 
 
+def test_a_full_disk_leaves_the_shards_of_before(here: Path, root: Path) -> None:
+    main(Tracker())
+    before = digests()
+    write_split(here, "train", [(n, "all", f"我{n}", f"I {n}") for n in range(5000)])
+    # A limit on the size of files stands for the full disk: the system refuses to write on.
+    script = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); "
+        "from stages.encode import main; from stages.harness import run; run('encode', main)"
+    )
+    environment = os.environ | {"HANYI_TRACKING": "off", "PYTHONPATH": f"{root}:{root / 'src'}"}
+    command = [sys.executable, "-c", script]
+    failed = subprocess.run(command, env=environment, capture_output=True, check=False, text=True)
+    assert failed.returncode == 2
+    line = failed.stderr.splitlines()[-1]
+    assert line.startswith("encode: error: data/encoded: ")
+    assert "expected a place that can be written; free space" in line
+    assert digests() == before
+    assert sorted(path.name for path in Path("data").iterdir()) == ["encoded", "prepared"]
+
+
 @pytest.mark.parametrize("split", ["train", "valid"])
 def test_nothing_left(here: Path, split: str) -> None:
     write_split(here, split, [(1, "all", LONG, "x")])

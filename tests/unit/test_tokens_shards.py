@@ -80,6 +80,16 @@ def test_tokens_are_views_of_the_file(tmp_path: Path) -> None:
     assert np.shares_memory(split.src(3), split._src[0].values)
 
 
+@pytest.mark.parametrize("shard_rows", [1, 7, 1000])
+def test_rows_are_gathered_in_any_order(tmp_path: Path, shard_rows: int) -> None:
+    rows = made_rows(50)
+    split = EncodedSplit.open(write(tmp_path / "train", rows, shard_rows=shard_rows))
+    for wanted in ([], [49, 3, 3, 0, 12, 7, 6], list(range(50))):
+        numbers = np.array(wanted, np.int64)
+        assert split.src_flat(numbers).tolist() == [i for row in wanted for i in rows[row][2]]
+        assert split.tgt_flat(numbers).tolist() == [i for row in wanted for i in rows[row][3]]
+
+
 def test_shards_do_not_depend_on_the_blocks(tmp_path: Path) -> None:
     rows = made_rows(50)
     digests = set()

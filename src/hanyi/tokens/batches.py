@@ -91,22 +91,22 @@ def padding(batches: Sequence[Indices], src_lengths: Lengths, tgt_lengths: Lengt
 
 def collate(split: EncodedSplit, rows: Indices) -> Batch:
     """Give the arrays of a batch: `src`, `tgt_in` and `tgt_out`."""
-    src = [split.src(int(row)) for row in rows]
-    tgt = [split.tgt(int(row)) for row in rows]
+    rows = np.asarray(rows, np.int64)
     each = np.arange(len(rows))
-    src_ids, src_lengths = _filled(src, at=0)
+    src_lengths, tgt_lengths = split.src_lengths[rows], split.tgt_lengths[rows]
+    tgt = split.tgt_flat(rows)
+    src_ids = _filled(split.src_flat(rows), src_lengths, at=0)
     src_ids[each, src_lengths] = EOS
-    tgt_in, tgt_lengths = _filled(tgt, at=1)
+    tgt_in = _filled(tgt, tgt_lengths, at=1)
     tgt_in[:, 0] = BOS
-    tgt_out, _ = _filled(tgt, at=0)
+    tgt_out = _filled(tgt, tgt_lengths, at=0)
     tgt_out[each, tgt_lengths] = EOS
     return Batch(src_ids, tgt_in, tgt_out)
 
 
-def _filled(sequences: Sequence[NDArray[np.uint16]], at: int) -> tuple[Indices, Indices]:
-    """Lay sequences into rows from column `at` on, with room for a special token; give lengths."""
-    lengths = np.fromiter((len(ids) for ids in sequences), np.int64, len(sequences))
-    out = np.full((len(sequences), int(lengths.max(initial=0)) + 1), PAD, np.int64)
+def _filled(flat: NDArray[np.uint16], lengths: Lengths, at: int) -> Indices:
+    """Lay tokens out as rows from column `at` on, with room for one special token in each."""
+    out = np.full((len(lengths), int(lengths.max(initial=0)) + 1), PAD, np.int64)
     column = np.arange(out.shape[1])
-    out[(column >= at) & (column < lengths[:, None] + at)] = np.concatenate(sequences)
-    return out, lengths
+    out[(column >= at) & (column < lengths[:, None] + at)] = flat
+    return out

@@ -98,7 +98,7 @@ def _write_shard(directory: Path, number: int, blocks: Sequence[pa.RecordBatch])
     path = directory / f"{number:05d}.arrow"
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
         writer.write_batch(batch)
-    log.info("%s: %d rows", path, batch.num_rows)
+    log.info("%s/%s: %d rows", directory.name, path.name, batch.num_rows)
     return {
         "path": path.name,
         "rows": batch.num_rows,
@@ -203,6 +203,29 @@ class EncodedSplit:
         """Give the target tokens of a row, `[tgt_len]`, a read-only view of the mapped file."""
         shard, local = self._locate(row)
         return self._tgt[shard].row(local)
+
+    def src_flat(self, rows: NDArray[np.int64]) -> Ids:
+        """Give the source tokens of rows one after another; `src_lengths[rows]` parts them."""
+        return self._flat(self._src, rows, self.src_lengths)
+
+    def tgt_flat(self, rows: NDArray[np.int64]) -> Ids:
+        """Give the target tokens of rows one after another; `tgt_lengths[rows]` parts them."""
+        return self._flat(self._tgt, rows, self.tgt_lengths)
+
+    def _flat(
+        self, sides: Sequence[_Side], rows: NDArray[np.int64], lengths: NDArray[np.int32]
+    ) -> Ids:
+        shards = np.searchsorted(self._starts, rows, side="right") - 1
+        counts = lengths[rows].astype(np.int64)
+        ends = np.cumsum(counts)
+        within = np.arange(counts.sum()) - np.repeat(ends - counts, counts)
+        flat = np.empty(len(within), np.uint16)
+        for shard in np.unique(shards):
+            here = shards == shard
+            begins = sides[shard].offsets[rows[here] - self._starts[shard]]
+            wanted = np.repeat(here, counts)
+            flat[wanted] = sides[shard].values[np.repeat(begins, counts[here]) + within[wanted]]
+        return flat
 
     def _locate(self, row: int) -> tuple[int, int]:
         if not 0 <= row < len(self.ids):
