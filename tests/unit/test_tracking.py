@@ -14,7 +14,7 @@ from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
 from hanyi.errors import HanyiError
-from hanyi.tracking import mirror, open_tracker, recorder
+from hanyi.tracking import mirror, open_tracker, recorder, sync
 
 PARAMS = "model:\n  heads: 4\ntrain:\n  betas: [0.9, 0.98]\n  learning_rate: 1e-05\n"
 WIRING = """\
@@ -173,6 +173,51 @@ def test_many_values_of_any_name_go_in_batches(
     assert len(run.data.params) == 123
     assert run.data.metrics["train/n899"] == 899.0
     assert run.data.metrics["train/我的/语料 _1"] == 1.0
+
+
+def test_what_dvc_gave_from_its_cache_gets_a_row_too(rows: Project, store: Path) -> None:
+    record("train", TRAINED)
+    known = rows()[0].data.tags["git.revision"]
+
+    def entry(heads: int, bleu: float | None) -> dict[str, Any]:
+        params = {
+            "model": {"heads": heads},
+            "train": {"betas": [0.9, 0.98], "learning_rate": 1e-05},
+        }
+        scores = {"metrics/score.json": {"data": {"bleu": {"score": bleu, "signature": "s"}}}}
+        return {"params": {"params.yaml": {"data": params}}, "metrics": scores if bleu else {}}
+
+    records = [
+        {"rev": "workspace", "data": entry(77, 1.0), "experiments": None},
+        {
+            "rev": "e" * 40,
+            "data": entry(4, 2.0),  # a row has these parameters, of another revision
+            "experiments": [
+                {"name": "cached-exp", "revs": [{"data": entry(4, 31.0)}]},
+                {"name": "failed-exp", "revs": [{"data": entry(2, None)}]},
+                {"name": "queued-exp", "revs": None},
+            ],
+        },
+    ]
+    assert known != "e" * 40
+    assert sync.sync(records) == ["cached-exp"]
+    assert sync.sync(records) == []
+    run = named(rows(), "cached-exp")
+    assert run.info.status == "FINISHED"
+    assert run.data.params["train.learning_rate"] == "1e-05"
+    assert run.data.metrics == {"score/bleu.score": 31.0}
+    assert run.data.tags["score/bleu.signature"] == "s"
+    assert run.data.tags["git.revision"] == "e" * 40
+
+
+def test_a_value_that_comes_back_is_the_latest_again(
+    rows: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DVC_EXP_NAME", "back")
+    for moment, value in enumerate((1.0, 2.0, 1.0)):
+        values = {"best": value}
+        record("train", {"kind": "stage", "name": "train", "values": values, "time": moment + 1})
+    assert named(rows(), "back").data.metrics["train/best"] == 1.0
 
 
 def test_the_store_lies_in_the_root_wherever_a_stage_runs(

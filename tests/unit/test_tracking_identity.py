@@ -25,11 +25,12 @@ def test_upstream_understands_folders_and_settings() -> None:
         "stages": {
             "late": {"deps": ["out/part"], "outs": ["late"]},
             "side": {"outs": ["side"]},
-            "early": {"outs": [{"out": {"cache": False}}]},
+            "early": {"outs": [{"out": {"cache": False}}], "deps": ["metrics/first.json"]},
+            "first": {"metrics": [{"metrics/first.json": {"cache": False}}]},
             "user": {"deps": ["late"]},
         }
     }
-    assert upstream("user", wiring) == ["late", "early"]
+    assert upstream("user", wiring) == ["late", "early", "first"]
 
 
 def test_identity_depends_on_values_not_on_layout(

@@ -13,6 +13,7 @@ from hanyi.artifacts import canonical_json, digest_bytes
 from hanyi.params import flatten, read_params
 
 NO_REVISION = "none"
+OUTPUTS = ("outs", "metrics", "plots")  # kinds of outputs in dvc.yaml
 
 # Their changes are the experiment itself: parameters are part of its identity, the rest follows.
 NOT_CODE = ("params.yaml", "dvc.lock", "metrics", "data", "models")
@@ -55,11 +56,16 @@ def read_identity() -> tuple[Identity, dict[str, Any]]:
     identity = Identity(
         baseline=os.environ.get("DVC_EXP_BASELINE_REV") or head or NO_REVISION,
         experiment=os.environ.get("DVC_EXP_NAME", ""),
-        params=digest_bytes(canonical_json(params).encode("utf-8")),
+        params=params_digest(params),
         branch=_git("branch", "--show-current"),  # empty while DVC runs an experiment
         dirty=bool(head) and bool(_git("diff", "--name-only", "HEAD", "--", ".", *exclude)),
     )
     return identity, params
+
+
+def params_digest(params: Mapping[str, Any]) -> str:
+    """Give the digest of flat parameters, the same for every layout of the file."""
+    return digest_bytes(canonical_json(params).encode("utf-8"))
 
 
 def upstream(stage: str, wiring: Mapping[str, Any]) -> list[str]:
@@ -68,7 +74,10 @@ def upstream(stage: str, wiring: Mapping[str, Any]) -> list[str]:
     Their metrics files are up to date while it runs; those of later stages are not yet.
     """
     stages = wiring.get("stages", {})
-    outs = {name: [_path(out) for out in entry.get("outs", [])] for name, entry in stages.items()}
+    outs = {
+        name: [_path(out) for kind in OUTPUTS for out in entry.get(kind, [])]
+        for name, entry in stages.items()
+    }
     found: list[str] = []
     waiting = [stage]
     while waiting:

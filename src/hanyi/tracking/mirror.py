@@ -1,4 +1,4 @@
-"""MLflow's side of the mirror: the store, the experiment's one run, and batches of what is new."""
+"""MLflow's side of the mirror: the store, one run for each experiment, batches of what is new."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from hanyi.tracking.identity import Identity
 
 EXPERIMENT = "hanyi"
 KEY_TAG = "hanyi.key"
+NAME_TAG = "dvc.experiment"
+PARAMS_TAG = "params.digest"
 SQLITE = "sqlite:///"
 OPENING = 60.0  # seconds that others may take to make a fresh database
 
@@ -31,21 +33,63 @@ LONGEST_VALUE = 5000
 Item = TypeVar("Item")
 
 
-class Mirror:
-    """One run of the store, found again by the key of its experiment."""
+class Store:
+    """The project's MLflow store with its one experiment, made when it is not there."""
 
-    def __init__(self, root: Path, identity: Identity, params: Mapping[str, Any]) -> None:
+    def __init__(self, root: Path) -> None:
         address = store_address(root)
         (root / ".hanyi").mkdir(exist_ok=True)
         # Two processes that open a fresh database at once both try to create its tables.
         with FileLock(root / ".hanyi" / "mlflow.lock", timeout=OPENING):
-            self._client = MlflowClient(address)
-            experiment = self._experiment(address, root)
-            run = self._run(experiment, identity)
+            self.client = MlflowClient(address)
+            self._experiment = self._open_experiment(address, root)
+
+    def run(self, identity: Identity, params: Mapping[str, Any]) -> Mirror:
+        """Give the experiment's run, which is made and described when it is not there."""
+        found = self._search(f"tags.`{KEY_TAG}` = '{identity.key}'")
+        if found:
+            self.client.update_run(found[0].info.run_id, status="RUNNING")
+            run = found[0]
+        else:
+            tags = {KEY_TAG: identity.key}
+            run = self.client.create_run(self._experiment, tags=tags, run_name=identity.name)
+        return Mirror(self.client, run, identity, params)
+
+    def has(self, identity: Identity) -> bool:
+        """Say whether the parameters have a row, under this name if they are a named experiment."""
+        wanted = f"tags.`{PARAMS_TAG}` = '{identity.params}'"
+        if identity.experiment:
+            wanted += f" and tags.`{NAME_TAG}` = '{identity.experiment}'"
+        return bool(self._search(wanted))
+
+    def _search(self, wanted: str) -> list[Any]:
+        return list(self.client.search_runs([self._experiment], wanted, max_results=1))
+
+    def _open_experiment(self, address: str, root: Path) -> str:
+        found = self.client.get_experiment_by_name(EXPERIMENT)
+        if found is None:
+            local = not address.startswith(("http:", "https:", "databricks"))
+            place = (root / "mlartifacts").as_uri() if local else None
+            try:
+                return str(self.client.create_experiment(EXPERIMENT, artifact_location=place))
+            except MlflowException:  # another machine was quicker
+                found = self.client.get_experiment_by_name(EXPERIMENT)
+                if found is None:
+                    raise
+        return str(found.experiment_id)
+
+
+class Mirror:
+    """One run of the store; it writes what is new."""
+
+    def __init__(
+        self, client: MlflowClient, run: Any, identity: Identity, params: Mapping[str, Any]
+    ) -> None:
+        self._client = client
         self._id = str(run.info.run_id)
         self._params: dict[str, str] = dict(run.data.params)
-        self._latest: dict[str, float] = dict(run.data.metrics)
-        self._points: dict[str, set[tuple[int, float]]] = {}
+        self._known = set(run.data.metrics)
+        self._points: dict[str, dict[int, float]] = {}
         self._describe(identity, params)
 
     def metrics(self, points: Sequence[tuple[str, float, int, int]]) -> None:
@@ -60,6 +104,12 @@ class Mirror:
                 fresh.append(Metric(key, value, moment, step))
         for batch in _batches(fresh, BATCH_METRICS):
             self._client.log_batch(self._id, metrics=batch)
+
+    def stage(self, name: str, values: Mapping[str, Any], moment: int) -> None:
+        """Log a stage's nested metrics: numbers as `<stage>/<name>`, texts as tags of that name."""
+        numbers, texts = numbers_and_texts(values)
+        self.metrics([(f"{name}/{key}", number, 0, moment) for key, number in numbers.items()])
+        self.tags({f"{name}/{key}": text for key, text in texts.items()})
 
     def tags(self, tags: Mapping[str, str]) -> None:
         """Set tags of the run."""
@@ -79,28 +129,6 @@ class Mirror:
         """Set the state of the run: FINISHED, FAILED or KILLED."""
         self._client.set_terminated(self._id, status)
 
-    def _experiment(self, address: str, root: Path) -> str:
-        found = self._client.get_experiment_by_name(EXPERIMENT)
-        if found is None:
-            local = not address.startswith(("http:", "https:", "databricks"))
-            place = (root / "mlartifacts").as_uri() if local else None
-            try:
-                return str(self._client.create_experiment(EXPERIMENT, artifact_location=place))
-            except MlflowException:  # another machine was quicker
-                found = self._client.get_experiment_by_name(EXPERIMENT)
-                if found is None:
-                    raise
-        return str(found.experiment_id)
-
-    def _run(self, experiment: str, identity: Identity) -> Any:
-        wanted = f"tags.`{KEY_TAG}` = '{identity.key}'"
-        found = self._client.search_runs([experiment], wanted, max_results=1)
-        if found:
-            self._client.update_run(found[0].info.run_id, status="RUNNING")
-            return found[0]
-        tags = {KEY_TAG: identity.key}
-        return self._client.create_run(experiment, tags=tags, run_name=identity.name)
-
     def _describe(self, identity: Identity, params: Mapping[str, Any]) -> None:
         texts = {_key(name): str(value)[:LONGEST_VALUE] for name, value in params.items()}
         fresh = [Param(key, text) for key, text in texts.items() if key not in self._params]
@@ -111,19 +139,20 @@ class Mirror:
             "git.revision": identity.baseline,
             "git.branch": identity.branch,
             "git.dirty": str(identity.dirty).lower(),
-            "dvc.experiment": identity.experiment,
-            "params.digest": identity.params,
+            NAME_TAG: identity.experiment,
+            PARAMS_TAG: identity.params,
             "host": platform.node(),
         }
         self.tags({name: value for name, value in tags.items() if value})
 
     def _is_new(self, key: str, value: float, step: int) -> bool:
-        if key not in self._latest:
+        if key not in self._known:
             return True
         if key not in self._points:
             history = self._client.get_metric_history(self._id, key)
-            self._points[key] = {(point.step, point.value) for point in history}
-        return (step, value) not in self._points[key]
+            history.sort(key=lambda point: point.timestamp)
+            self._points[key] = {point.step: point.value for point in history}
+        return self._points[key].get(step) != value
 
 
 def store_address(root: Path) -> str:

@@ -43,11 +43,10 @@ LOST: Message = {"kind": "end", "status": KILLED}
 
 def record(stage: str, messages: queue.SimpleQueue[Message]) -> None:
     """Write messages into the experiment's run until the stage ends."""
-    from hanyi.tracking.mirror import Mirror
+    from hanyi.tracking.mirror import Store
 
-    root = project_root()
     identity, params = read_identity()
-    mirror = Mirror(root, identity, params)
+    mirror = Store(project_root()).run(identity, params)
     _write(mirror, stage, _skipped(stage))
     ended = False
     while not ended:
@@ -57,32 +56,26 @@ def record(stage: str, messages: queue.SimpleQueue[Message]) -> None:
 
 
 def _write(mirror: Mirror, stage: str, messages: Sequence[Message]) -> None:
-    from hanyi.tracking.mirror import numbers_and_texts
-
-    points: list[tuple[str, float, int, int]] = []
-    tags: dict[str, str] = {}
+    # Points of all messages go in one call; a training sends several each second.
+    mirror.metrics(
+        [
+            (f"{stage}/{key}", value, message["step"], message["time"])
+            for message in messages
+            if message["kind"] == "metrics"
+            for key, value in message["values"].items()
+        ]
+    )
     for message in messages:
         kind = message["kind"]
-        if kind == "metrics":
-            step, moment = message["step"], message["time"]
-            points += [
-                (f"{stage}/{key}", value, step, moment) for key, value in message["values"].items()
-            ]
-        elif kind == "stage":
-            numbers, texts = numbers_and_texts(message["values"])
-            name, moment = message["name"], message["time"]
-            points += [(f"{name}/{key}", value, 0, moment) for key, value in numbers.items()]
-            tags |= {f"{name}/{key}": text for key, text in texts.items()}
+        if kind == "stage":
+            mirror.stage(message["name"], message["values"], message["time"])
         elif kind == "tags":
-            tags |= message["values"]
-    mirror.metrics(points)
-    mirror.tags(tags)
-    for message in messages:
-        if message["kind"] == "artifact" and Path(message["path"]).exists():
+            mirror.tags(message["values"])
+        elif kind == "artifact" and Path(message["path"]).exists():
             mirror.artifact(Path(message["path"]), message["folder"])
-        elif message["kind"] == "text":
+        elif kind == "text":
             mirror.text(message["text"], message["name"])
-        elif message["kind"] == "end":
+        elif kind == "end":
             mirror.finish(message["status"])
 
 
@@ -123,6 +116,12 @@ def _read(messages: queue.SimpleQueue[Message]) -> None:
     messages.put(LOST)
 
 
+def prepare_mlflow() -> None:
+    """Set what MLflow reads when it is imported, unless the user has set it."""
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
+
+
 def _now() -> int:
     return int(time.time() * 1000)
 
@@ -130,8 +129,7 @@ def _now() -> int:
 def main() -> None:
     """Record the stage named on the command line, whatever the state of the store."""
     stage = sys.argv[1]
-    for name, value in SETTINGS.items():
-        os.environ.setdefault(name, value)
+    prepare_mlflow()
     messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
     # A thread keeps the pipe empty: a slow server must never make the stage wait to write.
     threading.Thread(target=_read, args=(messages,), daemon=True).start()
