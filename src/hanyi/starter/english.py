@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
 
 _IRREGULAR = {
     "be": "was been",
@@ -76,9 +81,16 @@ _IRREGULAR = {
     "win": "won won",
     "write": "wrote written",
 }
-_DOUBLED = frozenset(
-    "chat drop get hit jog let plan put run shop sit stop swim skip cut begin forget win".split()
+_DOUBLED = _words(
+    "chat drop get hit jog let plan put run shop sit stop swim skip cut begin forget win"
 )
+_BE = {
+    "pres": "am/is/are",
+    "past": "was/was/were",
+    "neg": "am not/isn't/aren't",
+    "pastneg": "wasn't/wasn't/weren't",
+}
+_THIRD = {"have": "has", "do": "does", "go": "goes"}
 _PLURALS = {
     "child": "children",
     "fish": "fish",
@@ -104,20 +116,21 @@ _COMPARATIVES = {
     "good": "better best",
     "well": "better best",
 }
-_ER = frozenset(
-    "big small tall short long high low old new young hot cold warm cool fast slow easy heavy light "
-    "cheap busy happy clean dirty pretty ugly early late dark bright strong weak thick thin fat "
-    "sweet sour hard soft healthy hungry tired funny friendly deep wide narrow rich poor safe "
-    "lively fresh quiet clever smart noisy simple near close large nice brave cute lazy salty "
-    "spicy shy dry wet kind fine pale comfy fair round tight loose tasty silly naughty".split()
-) - {"tired"}
+_ER = _words(
+    "big small tall short long high low old new young hot cold warm cool fast slow easy "
+    "heavy light cheap busy happy clean dirty pretty ugly early late dark bright strong "
+    "weak thick thin fat sweet sour hard soft healthy hungry funny friendly deep wide "
+    "narrow rich poor safe lively fresh quiet clever smart noisy simple near close large "
+    "nice brave cute lazy salty spicy shy dry wet kind fine pale comfy fair round tight "
+    "loose tasty silly naughty"
+)
 _AN = re.compile(r"(?!uni|use|usu|eu|one\b|once)[aeiou]|hour|honest", re.IGNORECASE)
 _DOUBLE_ENDING = re.compile(r"[^aeiou][aeiou][bdgmnpt]$")
-_UNITS = (
+_UNITS = _words(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
     "fifteen sixteen seventeen eighteen nineteen"
-).split()
-_TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split()
+)
+_TENS = _words("_ _ twenty thirty forty fifty sixty seventy eighty ninety")
 
 
 def _s_form(word: str) -> str:
@@ -128,7 +141,7 @@ def _s_form(word: str) -> str:
     return word + "s"
 
 
-@lru_cache(maxsize=None)
+@cache
 def plural(noun: str) -> str:
     """Return the plural of a noun phrase, whose head is its last word before ``of``."""
     head, of, rest = noun.partition(" of ")
@@ -149,7 +162,7 @@ def article(phrase: str) -> str:
     return ("an " if _AN.match(phrase) else "a ") + phrase
 
 
-@lru_cache(maxsize=None)
+@cache
 def verb(phrase: str, form: str, person: str) -> str:
     """Inflect the first word of a verb phrase.
 
@@ -160,22 +173,16 @@ def verb(phrase: str, form: str, person: str) -> str:
 
 
 def _inflect(head: str, form: str, person: str) -> str:
-    if head == "be" and form in ("pres", "past", "neg", "pastneg"):
-        singular = {"pres": "is", "past": "was", "neg": "isn't", "pastneg": "wasn't"}
-        many = {"pres": "are", "past": "were", "neg": "aren't", "pastneg": "weren't"}
-        if person == "1s" and form in ("pres", "neg"):
-            return "am" if form == "pres" else "am not"
-        return (singular if person in ("1s", "3s") else many)[form]
-    if form == "pres":
-        if person != "3s":
-            return head
-        return {"have": "has", "do": "does", "go": "goes"}.get(head) or _s_form(head)
+    if head == "be" and form in _BE:
+        first, third, many = _BE[form].split("/")
+        return {"1s": first, "3s": third}.get(person, many)
+    if form == "pres" and person == "3s":
+        return _THIRD.get(head) or _s_form(head)
     if form == "neg":
         return _inflect(head, "pres", person) + "n't"
     if form in ("past", "pp"):
-        if head in _IRREGULAR:
-            return _IRREGULAR[head].split()[form == "pp"]
-        return _suffix(head, "ed")
+        irregular = _IRREGULAR.get(head, "").split()
+        return irregular[form == "pp"] if irregular else _suffix(head, "ed")
     return _suffix(head, "ing") if form == "ing" else head
 
 
@@ -193,7 +200,7 @@ def _suffix(head: str, ending: str) -> str:
     return head + ending
 
 
-@lru_cache(maxsize=None)
+@cache
 def compare(adjective: str, form: str) -> str:
     """Return the comparative (``er``) or superlative (``est``) of an adjective."""
     if adjective in _COMPARATIVES:

@@ -7,6 +7,7 @@ therefore joins words and a pattern that the training set shows only apart.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,24 +15,19 @@ from hashlib import blake2b
 from random import Random
 from typing import NamedTuple
 
-from hanyi.starter.grammar import (
-    Grammar,
-    GrammarError,
-    Pattern,
-    Word,
-    load,
-    render,
-    verb_phrase,
-)
+from hanyi.starter.grammar import Grammar, Pattern, load
 from hanyi.starter.numerals import NUMERALS, below
+from hanyi.starter.spelling import noun, object_form, render
+from hanyi.starter.words import GrammarError, Word
 
 SENTENCES_MAX = 200_000
 """The most training pairs one may ask for."""
 
 _CONTENT = frozenset(("nouns", "verbs", "adjectives", "places"))
-_HELD_OUT = {"valid": range(0, 50), "test": range(50, 100)}
+_HELD_OUT = {"valid": range(50), "test": range(50, 100)}
 _SHARE_OF_PATTERN = 50
 _PATIENCE = 60
+_ENGLISH_WORD = re.compile(r"[A-Za-z'-]+")
 _UNFIT = {"male": ("she",), "female": ("he",), "pupil": ("elder", "spouse", "titled")}
 
 
@@ -62,10 +58,15 @@ class Draw:
     key: str
     words: tuple[str, ...]
 
+    @property
+    def vocabulary(self) -> set[str]:
+        """What a held-out sentence must share with train: words, and English word forms."""
+        return {*self.words, *_ENGLISH_WORD.findall(self.pair.en)}
+
 
 @dataclass(slots=True)
 class _Sampler:
-    """Draws sentences; remembers how often it used each word, to use rare ones more."""
+    """Draw sentences, and remember how often each word was used, to use rare ones more."""
 
     grammar: Grammar
     rng: Random
@@ -104,8 +105,7 @@ class _Sampler:
             for option, weight in mix:
                 point -= weight
                 if point < 0:
-                    break
-            return self._fill(option, chosen, slot)
+                    return self._fill(option, chosen, slot)
         phrase, _, rest = kind.partition("&")
         if phrase in ("vp", "vps"):
             return self._phrase("&" + rest if rest else "", chosen, generic=phrase == "vps")
@@ -122,7 +122,14 @@ class _Sampler:
             return None
         key = (id(verb), id(thing), generic)
         if key not in self.phrases:
-            self.phrases[key] = verb_phrase(verb, thing, "gen" if generic else "obj")
+            form = object_form("gen" if generic else "obj", thing, verb)
+            self.phrases[key] = Word(
+                verb.zh + thing.zh,
+                f"{verb.en} {noun(thing, form)}",
+                "verbs",
+                labels=verb.labels,
+                parts=(verb.zh, thing.zh),
+            )
         return self.phrases[key]
 
     def _pick(self, options: tuple[Word, ...]) -> Word | None:
@@ -195,7 +202,7 @@ def generate(config: EverydayConfig) -> Iterator[EverydayPair]:
             pools[found.pair.split].append(found)
     _shuffle(train, rng)
     yield from (found.pair for found in train)
-    words = {part for found in train for part in found.words}
+    words = {word for found in train for word in found.vocabulary}
     patterns = {found.pair.pattern for found in train}
     english = {found.pair.en for found in train}
     for split, wanted in (("valid", config.valid), ("test", config.test)):
@@ -205,7 +212,7 @@ def generate(config: EverydayConfig) -> Iterator[EverydayPair]:
         while count < wanted:
             found = pool.pop() if pool else draws.next_draw()
             fresh = found.pair.split == split and found.pair.en not in english
-            if fresh and words.issuperset(found.words) and found.pair.pattern in patterns:
+            if fresh and words.issuperset(found.vocabulary) and found.pair.pattern in patterns:
                 english.add(found.pair.en)
                 count += 1
                 yield found.pair
@@ -219,7 +226,7 @@ def _too_many(asked: int, possible: int) -> GrammarError:
 
 @dataclass(slots=True)
 class _Stream:
-    """Takes the patterns in turn, and leaves out those that are spent or have had their share."""
+    """Take the patterns in turn, and leave out those that are spent or have had their share."""
 
     sampler: _Sampler
     live: list[Pattern]

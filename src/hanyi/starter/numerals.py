@@ -9,8 +9,9 @@ from hanyi.starter import english
 
 _DIGITS = "零一二三四五六七八九"
 _MONTHS = (
-    "January February March April May June July August September October November December"
-).split()
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
 _DAY_PARTS = (
     ("早上", "in the morning", 6, 8),
     ("上午", "in the morning", 9, 11),
