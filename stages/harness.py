@@ -21,6 +21,7 @@ EXIT_FAULT = 2
 EXIT_SIGNAL = 128  # plus the signal's number, as shells do
 FULL = {errno.ENOSPC, errno.EDQUOT}
 PR_SET_PDEATHSIG = 1
+LAST_SECONDS = 30  # for unwinding after SIGTERM
 
 
 class Stopped(KeyboardInterrupt):
@@ -33,7 +34,8 @@ def run(name: str, main: Callable[[Tracker], Mapping[str, Any]]) -> None:
     A `HanyiError` or a full disk ends as one line on standard error and exit code 2, an
     interruption as one line and 128 plus the signal's number; a bug keeps its traceback.
     """
-    logging.basicConfig(format=f"{name}: %(message)s", level=logging.INFO, stream=sys.stderr)
+    logging.basicConfig(format=f"{name}: %(message)s", stream=sys.stderr)
+    logging.getLogger("hanyi").setLevel(logging.INFO)  # other libraries only warn
     signal.signal(signal.SIGTERM, _stopped)
     _die_with_parent()
     try:
@@ -69,6 +71,7 @@ def _fail(name: str, line: str) -> NoReturn:
 
 def _stopped(_number: int, _frame: FrameType | None) -> NoReturn:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends it at once
+    signal.alarm(LAST_SECONDS)  # Python drops an exception that is raised inside a finalizer
     raise Stopped
 
 

@@ -89,6 +89,7 @@ def test_a_stopped_stage_unwinds_and_says_so(
     body = 'try: time.sleep(60)\n    finally: Path("unwound").touch()'
     stage = start(root, tmp_path, body)
     wait_for(tmp_path / "started")
+    time.sleep(0.3)  # let it reach its sleep
     stage.send_signal(number)
     _, err = stage.communicate(timeout=20)
     assert stage.returncode == 128 + number

@@ -220,6 +220,14 @@ def test_a_value_that_comes_back_is_the_latest_again(
     assert named(rows(), "back").data.metrics["train/best"] == 1.0
 
 
+def test_a_line_cut_by_a_kill_is_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", ['{"kind": "text"}\n', '{"kind": "me'])
+    waiting: queue.SimpleQueue[recorder.Message] = queue.SimpleQueue()
+    recorder._read(waiting)
+    assert waiting.get() == {"kind": "text"}
+    assert waiting.get() == {"kind": "end", "status": "KILLED"}
+
+
 def test_the_store_lies_in_the_root_wherever_a_stage_runs(
     rows: Project, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

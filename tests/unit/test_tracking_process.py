@@ -73,6 +73,7 @@ def test_two_stages_open_a_fresh_store_at_once(
         (DataError("a", "b", "c", "d"), "FAILED"),
         (SystemExit(2), "FAILED"),
         (SystemExit(0), "FINISHED"),
+        (SystemExit(75), "KILLED"),
         (KeyboardInterrupt(), "KILLED"),
     ],
 )

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from hanyi.errors import HanyiError
@@ -25,6 +26,7 @@ from hanyi.tracking.tracker import KILLED
 if TYPE_CHECKING:
     from hanyi.tracking.mirror import Mirror
 
+LONGEST_REASON = 160  # characters; MLflow quotes whole requests
 GATHER = 2.0  # seconds between two batches while a stage runs
 
 # A server that is dead or slow costs seconds, and nothing leaves the machine unasked.
@@ -111,9 +113,13 @@ def _next(messages: queue.SimpleQueue[Message], deadline: float) -> Message | No
 
 
 def _read(messages: queue.SimpleQueue[Message]) -> None:
-    for line in sys.stdin:
-        messages.put(json.loads(line))
-    messages.put(LOST)
+    try:
+        for line in sys.stdin:
+            messages.put(json.loads(line))
+    except ValueError:  # the stage was killed in the middle of a line
+        pass
+    finally:
+        messages.put(LOST)
 
 
 def prepare_mlflow() -> None:
@@ -133,15 +139,16 @@ def main() -> None:
     messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
     # A thread keeps the pipe empty: a slow server must never make the stage wait to write.
     threading.Thread(target=_read, args=(messages,), daemon=True).start()
+    import hanyi.tracking.mirror  # noqa: F401 - a broken MLflow keeps its traceback
+
     try:
         record(stage, messages)
-    except ImportError:
-        raise
     except HanyiError:
         return  # unreadable parameters: the stage itself says so
     except Exception as error:  # noqa: BLE001 - the mirror must not hurt the stage, whatever happens
-        reason = " ".join(str(error).split()) or type(error).__name__
-        sys.stderr.write(f"{stage}: warning: tracking is off for this stage: {reason[:300]}\n")
+        reason = str(error) or type(error).__name__
+        reason = shorten(reason, LONGEST_REASON, placeholder=" ...")
+        sys.stderr.write(f"{stage}: warning: tracking is off for this stage: {reason}\n")
 
 
 if __name__ == "__main__":

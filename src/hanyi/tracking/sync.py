@@ -24,10 +24,10 @@ COMMITS = "5"  # newest revisions whose experiments are looked at
 def main() -> None:
     """Add the missing rows; a fault is a warning, since the rows that are there can be shown."""
     prepare_mlflow()
+    import hanyi.tracking.mirror  # noqa: F401 - a broken MLflow keeps its traceback
+
     try:
         added = sync(json.loads(_records()))
-    except ImportError:
-        raise
     except Exception as error:  # noqa: BLE001 - the store may be anything that MLflow supports
         sys.stderr.write(f"sync: warning: {' '.join(str(error).split())[:300]}\n")
         return

@@ -104,12 +104,18 @@ def open_tracker(stage: str) -> Iterator[Tracker]:
         tracker.close("FAILED")
         raise
     except SystemExit as stop:
-        tracker.close("FAILED" if stop.code else "FINISHED")
+        tracker.close(_status(stop.code))
         raise
     except BaseException:
         tracker.close(KILLED)
         raise
     tracker.close("FINISHED")
+
+
+def _status(code: object) -> str:
+    if code == os.EX_TEMPFAIL:  # a training that was asked to stop and can go on
+        return KILLED
+    return "FAILED" if code else "FINISHED"
 
 
 def _start_recorder(stage: str) -> subprocess.Popen[str]:
