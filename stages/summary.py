@@ -19,7 +19,7 @@ from stages.harness import EXIT_FAULT
 from stages.paths import CURVES, DECODED, METRICS, PREPARED
 
 SAMPLES = 8
-NAMES = {"bleu": "BLEU", "chrf": "chrF"}
+NAMES = {"bleu": "BLEU", "chrf": "chrF", "loss": "loss"}
 NEXT = (
     ("curves and runs", "make ui"),
     ("learning curve", str(CURVES / "curve.png")),
@@ -85,8 +85,8 @@ def _built(prepare: Facts, train: Facts) -> Table:
     rejected = prepare.number("rows.rejected")
     reasons = sorted(prepare.below("rejected.").items(), key=lambda item: (-item[1], item[0]))
     named = ", ".join(f"{reason} {count:,}" for reason, count in reasons if count)
-    best = {name: value for name, value in train.below("best.").items() if name != "step"}
-    scores = ", ".join(f"{NAMES.get(name, name)} {value:.2f}" for name, value in best.items())
+    best = train.below("best.")
+    scores = ", ".join(f"{NAMES[name]} {best[name]:.2f}" for name in NAMES if name in best)
     rows = [
         ("rows read", f"{prepare.number('rows.read'):,}"),
         ("rows kept", f"{prepare.number('rows.kept'):,}"),

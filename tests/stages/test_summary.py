@@ -48,7 +48,14 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "train": {
             "parameters": 7654321,
             "steps": 2000,
-            "best": {"step": 1800, "bleu": 60.0, "chrf": 75.5},
+            "best": {
+                "step": 1800,
+                "averaged": False,
+                "loss": 1.5,
+                "bleu": 60.0,
+                "chrf": 75.5,
+                "corpora": {"hsk": {"bleu": 9.0}},
+            },
         },
         "score": {**part, "rows": 40, "corpora": {"everyday": part, "hsk": {**part, "rows": 10}}},
     }
@@ -70,7 +77,7 @@ def test_it_tells_what_was_built(workspace: Path) -> None:
         "50,000",
         "1,234 (duplicate 1,200, empty 34)",
         "7,654,321",
-        "BLEU 60.00, chrF 75.50 at update 1,800",
+        "BLEU 60.00, chrF 75.50, loss 1.50 at update 1,800",
         "BLEU: nrefs:1|tok:13a",
         "make ui",
         "metrics/train/curve.png",
