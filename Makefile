@@ -23,6 +23,12 @@ lint: .venv/installed  ## format, lint, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Job execution off: the page alone is wanted. `sync` adds the experiments that DVC took from its cache.
+ui: .venv/installed  ## the runs in MLflow, at http://127.0.0.1:5000
+	$(BIN)/python -m hanyi.tracking.sync
+	MLFLOW_DISABLE_TELEMETRY=true DO_NOT_TRACK=true MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false \
+	$(BIN)/mlflow ui --backend-store-uri sqlite:///mlflow.db --host 127.0.0.1 --workers 1
+
 # The nvidia lines go: torch brings its own on a GPU machine, and a CPU build needs none.
 lock: .venv/installed  ## pin the newest versions that pyproject.toml allows
 	(echo "# Pinned for Python 3.10 and newer on every platform; made by \`make lock\`." && \

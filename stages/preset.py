@@ -47,9 +47,10 @@ def merge(
     for key, value in changes.items():
         where = f"{path}.{key}".lstrip(".")
         if key not in params:
-            raise ParamsError(where, "a key unknown to params.yaml", "a known one", "mend the preset")
-        if isinstance(value, MutableMapping) and isinstance(params[key], MutableMapping) and params[key]:
-            merge(params[key], value, where)
+            raise ParamsError(where, "an unknown key", "one of params.yaml", "mend the preset")
+        section = params[key]
+        if isinstance(value, MutableMapping) and isinstance(section, MutableMapping) and section:
+            merge(section, value, where)
         else:
             params[key] = value
 
