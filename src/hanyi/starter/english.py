@@ -82,7 +82,7 @@ _IRREGULAR = {
     "write": "wrote written",
 }
 _DOUBLED = _words(
-    "chat drop get hit jog let plan put run shop sit stop swim skip cut begin forget win"
+    "chat drop nod get hit jog let plan put run shop sit stop swim skip cut begin forget win"
 )
 _BE = {
     "pres": "am/is/are",

@@ -106,15 +106,22 @@ class _Sampler:
                 point -= weight
                 if point < 0:
                     return self._fill(option, chosen, slot)
-        phrase, _, rest = kind.partition("&")
-        if phrase in ("vp", "vps"):
-            return self._phrase("&" + rest if rest else "", chosen, generic=phrase == "vps")
+        if kind.startswith("vp"):
+            return self._phrase(kind, chosen, slot)
         return self._pick(self.grammar.choices(kind, chosen, slot))
 
-    def _phrase(self, rest: str, chosen: Mapping[str, Word], *, generic: bool) -> Word | None:
-        """Draw an activity: a fixed one, or a transitive verb with a bare object."""
-        options = (f"{kind}{test}" for test in rest.split("|") for kind in ("act", "vt&vp"))
-        verb = self._pick(self.grammar.choices("|".join(options), chosen))
+    def _phrase(self, kind: str, chosen: Mapping[str, Word], slot: str) -> Word | None:
+        """Draw an activity: a fixed one, or a transitive verb with a bare object.
+
+        The object is generic in ``vps`` (to like *watching movies*), not in ``vp``.
+        """
+        generic = kind.startswith("vps")
+        options: list[str] = []
+        for option in kind.split("|"):
+            phrase, _, rest = option.partition("&")
+            tests = "&" + rest if rest else ""
+            options += [f"act{tests}", f"vt&vp{tests}"] if phrase in ("vp", "vps") else [option]
+        verb = self._pick(self.grammar.choices("|".join(options), chosen, slot))
         if verb is None or not verb.extra:
             return replace(verb, en=verb.counted) if verb and verb.counted and generic else verb
         thing = self._pick(self.grammar.choices("v.obj", {"v": verb}))
@@ -133,12 +140,11 @@ class _Sampler:
         return self.phrases[key]
 
     def _pick(self, options: tuple[Word, ...]) -> Word | None:
-        """Pick the less used of two random words, which evens out how often words occur."""
+        """Pick the least used of three random words, which evens out how often words occur."""
         if not options:
             return None
-        first = options[below(self.rng, len(options))]
-        second = options[below(self.rng, len(options))]
-        word = second if self.used[id(second)] < self.used[id(first)] else first
+        drawn = [options[below(self.rng, len(options))] for _ in range(3)]
+        word = min(drawn, key=lambda word: self.used[id(word)])
         self.used[id(word)] += 1
         return word
 

@@ -12,6 +12,10 @@ _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
+_ORDINALS = (
+    *("first", "second", "third", "fourth", "fifth", "sixth"),
+    *("seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"),
+)
 _DAY_PARTS = (
     ("早上", "in the morning", 6, 8),
     ("上午", "in the morning", 9, 11),
@@ -287,10 +291,38 @@ def _room(rng: Random) -> tuple[str, str, int]:
     return code, code, 1
 
 
+def _metres(rng: Random) -> tuple[str, str, int]:
+    value = 150 + below(rng, 45)
+    return f"1.{value - 100}米", f"1.{value - 100} meters", 2
+
+
+def _kilos(rng: Random) -> tuple[str, str, int]:
+    value = 42 + below(rng, 50)
+    return f"{value}公斤", f"{value} kilos", 2
+
+
+def _kilometres(rng: Random) -> tuple[str, str, int]:
+    value = 2 + below(rng, 28)
+    if rng.random() < 0.5:
+        return f"{value}公里", f"{value} kilometers", 2
+    return f"{counted(value)}公里", f"{english.number(value)} kilometers", 2
+
+
+def _page(rng: Random) -> tuple[str, str, int]:
+    value = 2 + below(rng, 180)
+    if value > 99 or rng.random() < 0.5:
+        return str(value), str(value), 1
+    return han(value), str(value), 1
+
+
+def _nth(rng: Random) -> tuple[str, str, int]:
+    value = below(rng, 6)
+    return han(value + 1), _ORDINALS[value], 1
+
+
 def _floor(rng: Random) -> tuple[str, str, int]:
     value = 2 + below(rng, 11)
-    names = "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
-    return han(value), names.split()[value - 1], value
+    return han(value), _ORDINALS[value - 1], value
 
 
 NUMERALS: dict[str, Callable[[Random], tuple[str, str, int]]] = {
@@ -311,11 +343,16 @@ NUMERALS: dict[str, Callable[[Random], tuple[str, str, int]]] = {
     "hours": _hours,
     "hourspan": _hourspan,
     "hundreds": _hundreds,
+    "kilometres": _kilometres,
+    "kilos": _kilos,
+    "metres": _metres,
     "middle": _middle,
     "minutes": _minutes,
     "month": _month,
+    "nth": _nth,
     "old": _old,
     "ordinal": _floor,
+    "page": _page,
     "percent": _percent,
     "phone": _phone,
     "price": _price,

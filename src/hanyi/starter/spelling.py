@@ -44,6 +44,8 @@ _BE = {
     "isthis": ("is this", "are these"),
     "thisisrel": ("this is", "these are"),
 }
+# Adjectives that stand right before a noun in Chinese: 大房子, but 贵的房子.
+_DIRECT = frozenset("大小新旧好坏长短高红白黑蓝绿黄冷热厚薄")
 _ADVERBS_OF_PLACE = ("home", "online", "upstairs", "downstairs")
 _PREPOSITIONS = ("in", "at", "on")
 
@@ -76,7 +78,7 @@ def _hanzi(piece: Field, chosen: Mapping[str, Word]) -> str:
         "m": word.extra,
         "not": ("没" if have else "不") + word.zh,
         "ab": f"有没{word.zh}" if have else f"{word.zh[0]}不{word.zh}",
-        "de": word.zh if len(word.zh) == 1 else word.zh + "的",
+        "de": word.zh if word.zh in _DIRECT else word.zh + "的",
     }
     if form == "pro" and not word.labels.isdisjoint(("he", "she")):
         return "他" if "he" in word.labels else "她"
@@ -107,7 +109,7 @@ def _agreement(arguments: tuple[str, ...], chosen: Mapping[str, Word]) -> str:
     form = arguments[1] if len(arguments) > 1 else "the"
     if "pl" in word.labels:
         return "3s" if form in _COUNTED_FORMS else "p"
-    several = form == "gen" or (form == "rel" and "s" in word.labels)
+    several = (form == "gen" and "the" not in word.labels) or (form == "rel" and "s" in word.labels)
     return "p" if several and not word.mass else "3s"
 
 
@@ -187,12 +189,12 @@ def object_form(form: str, thing: Word, verb: Word) -> str:
 def noun(word: Word, form: str, adjective: str = "") -> str:
     """Spell a noun in one of its forms, with an optional adjective before it."""
     lead = adjective + " " if adjective else ""
-    if form == "obj":
+    if form == "obj" or (form == "gen" and "the" in word.labels):
         form = _bare_object(word)
     if form in _BE:
         several = "pl" in word.labels or (form == "thisisrel" and "s" in word.labels)
         return _BE[form][several]
-    if form in ("a", "any", "take", "per"):
+    if form in ("a", "any", "some", "take", "per"):
         return _indefinite(word, form, lead)
     if form not in _FORMS:
         raise fault(f"lexicon entry {word.zh}", f"form {form}", "a form of a noun")
@@ -221,12 +223,12 @@ def _shape(word: Word, shape: str, lead: str) -> str:
 
 def _indefinite(word: Word, form: str, lead: str) -> str:
     if form == "per":
-        unit = word.counted.partition(" of ")[0] if word.counted else "piece"
-        return english.article(unit.rpartition(" ")[2])
+        unit = word.counted.partition(" of ")[0].rpartition(" ")[2]
+        return english.article(unit) if unit else "each"
     if form == "take" and "the" in word.labels:
         return "the " + word.en
-    if form == "any" and word.mass:
-        return f"any {lead}{word.en}"
+    if form in ("any", "some") and (word.mass or "pl" in word.labels):
+        return f"{form} {lead}{word.en}"
     uncounted = not word.counted and not word.labels.isdisjoint(("m", "pl", "name"))
     if uncounted:
         return lead + word.en
