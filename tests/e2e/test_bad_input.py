@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import First
-from tests.e2e.workspace import WEIGHTS, Done, Workspace, corpus, write_table
+from tests.e2e.workspace import WEIGHTS, Done, Workspace
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +22,6 @@ PARAMETERS: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     "wrong type": ({"prepare.max_chars": "many"}, "prepare", ["prepare.max_chars", "many"]),
     "unknown choice": ({"fetch.corpus": "moon"}, "fetch", ["fetch", "moon", "starter", "files"]),
     "heads": ({"model.heads": 3}, "train", ["heads", "3", "32"]),
-    "unknown activation": ({"model.activation": "tanhh"}, "train", ["tanhh", "relu"]),
     "vocabulary too large": (
         {"tokenizers.src_vocab": 30_000},
         "tokenizers",
@@ -32,7 +31,6 @@ PARAMETERS: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     "no such file": ({"fetch.files.train": "gone.tsv"}, "fetch", ["gone.tsv"]),
     "no such column": ({"fetch.files.src_column": 7}, "fetch", ["train.tsv", "7"]),
     "wrong delimiter": ({"fetch.files.delimiter": ";"}, "fetch", ["train.tsv", "delimiter"]),
-    "beams": ({"decode.beam_size": 0}, "decode", ["beam_size", "0"]),
     "tokenizer of BLEU": ({"score.tokenize": "klingon"}, "score", ["klingon", "13a"]),
 }
 
@@ -85,25 +83,16 @@ def test_unknown_parameter_of_an_experiment(built: Workspace) -> None:
     assert "Traceback" not in done.text
 
 
-def test_tokenizer_of_another_run(built: Workspace) -> None:
-    """The shards were made with other tokenizers: decode must not give nonsense."""
-    write_table(built.path / "data/inputs/train.tsv", corpus()[:60])
-    for stage in ("fetch", "prepare"):
-        built.stage(stage)
+def test_parts_of_another_run(built: Workspace) -> None:
+    """New tokenizers beside old shards, then new shards beside the old model: no nonsense."""
     built.edit(**{"tokenizers.src_vocab": 280, "tokenizers.tgt_vocab": 280})
     built.stage("tokenizers")
     before = built.digests("data/decoded", "models/transformer")
     for stage in ("train", "decode"):
         refused(built.stage(stage, expect=None), "tokenizer")
-    assert built.digests("data/decoded", "models/transformer") == before
-
-
-def test_model_of_another_run(built: Workspace) -> None:
-    """Everything before the model was made anew, the model was not."""
-    built.edit(**{"tokenizers.src_vocab": 280, "tokenizers.tgt_vocab": 280})
-    built.stage("tokenizers")
     built.stage("encode")
     refused(built.stage("decode", expect=None), "models/transformer")
+    assert built.digests("data/decoded", "models/transformer") == before
 
 
 def flip(path: Path, offset: int) -> None:
@@ -114,9 +103,8 @@ def flip(path: Path, offset: int) -> None:
     path.write_bytes(data)
 
 
-@pytest.mark.parametrize("offset", [0, 12, -1], ids=["length", "header", "weights"])
-def test_broken_checkpoint(built: Workspace, offset: int) -> None:
-    flip(built.path / WEIGHTS, offset)
+def test_broken_checkpoint(built: Workspace) -> None:
+    flip(built.path / WEIGHTS, -1)
     refused(built.stage("decode", expect=None), "models/transformer")
 
 
@@ -126,14 +114,13 @@ def test_broken_shard(built: Workspace) -> None:
     refused(built.stage("decode", expect=None), "data/encoded/test")
 
 
-def test_missing_stage_output(built: Workspace) -> None:
-    (built.path / "data/encoded/train/index.json").unlink()
-    refused(built.stage("train", expect=None), "data/encoded/train", "dvc repro")
+def test_missing_output_of_an_earlier_stage(built: Workspace) -> None:
+    (built.path / "models/tokenizers/src.json").unlink()
+    refused(built.stage("encode", expect=None), "models/tokenizers/src.json", "dvc repro")
 
 
 @pytest.mark.parametrize(
-    ("stage", "output"),
-    [("prepare", "data/prepared"), ("encode", "data/encoded"), ("decode", "data/decoded")],
+    ("stage", "output"), [("prepare", "data/prepared"), ("encode", "data/encoded")]
 )
 def test_full_disk(first: First, built: Workspace, stage: str, output: str) -> None:
     done = built.run(sys.executable, SABOTEUR, stage, "os.fsync", "1", "disk-full", expect=None)
@@ -142,11 +129,10 @@ def test_full_disk(first: First, built: Workspace, stage: str, output: str) -> N
     assert built.digests(output) == first.copy.digests(output)
 
 
-@pytest.mark.parametrize("stage", ["encode", "decode"])
-def test_killed_stage_leaves_the_old_output(first: First, built: Workspace, stage: str) -> None:
-    done = built.run(
-        sys.executable, SABOTEUR, stage, "os.replace", "1", "kill-before", expect=-signal.SIGKILL
+def test_killed_stage_leaves_the_old_output(first: First, built: Workspace) -> None:
+    built.run(
+        sys.executable, SABOTEUR, "encode", "os.replace", "1", "kill-before", expect=-signal.SIGKILL
     )
-    assert "Traceback" not in done.text
-    built.stage(stage)
+    built.stage("encode")
+    assert built.leftovers() == []
     assert built.digests() == first.copy.digests()

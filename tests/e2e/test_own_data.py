@@ -53,6 +53,7 @@ def test_given_splits_and_gzip_and_the_other_direction(built: Workspace) -> None
             "fetch.files.header": True,
             "fetch.files.src_column": 0,
             "fetch.files.tgt_column": 1,
+            "prepare.length_ratio": [0.1, 3.0],  # Chinese is the shorter side
         },
     )
     prepare(built)

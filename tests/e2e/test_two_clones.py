@@ -16,10 +16,11 @@ DEAD = "http://127.0.0.1:9"  # the discard port, where nothing listens
 
 @pytest.fixture(scope="module")
 def second(clone: Callable[[], Workspace]) -> tuple[Workspace, Done]:
-    """Build once more from scratch; from train on, the tracking server is down."""
+    """Build once more from scratch; while it trains, the tracking server is down."""
     workspace = clone()
     workspace.dvc("repro", "encode", PYTHONHASHSEED="7")
-    done = workspace.dvc("repro", HANYI_TRACKING=None, MLFLOW_TRACKING_URI=DEAD)
+    done = workspace.dvc("repro", "train", HANYI_TRACKING=None, MLFLOW_TRACKING_URI=DEAD)
+    workspace.dvc("repro")
     return workspace, done
 
 
@@ -31,7 +32,7 @@ def test_same_digests(first: First, second: tuple[Workspace, Done]) -> None:
 
 def test_dead_server_is_a_warning(second: tuple[Workspace, Done]) -> None:
     done = second[1]
-    assert ran(done) == ["train", "decode", "score"]
+    assert ran(done) == ["train"]
     assert DEAD in done.text
     assert "Traceback" not in done.text
 

@@ -32,11 +32,11 @@ TINY: dict[str, Any] = {
     "model.heads": 2,
     "model.d_ff": 64,
     "model.layers": 1,
-    "train.batch_tokens": 200,
-    "train.max_steps": 30,
-    "train.warmup": 5,
-    "train.validate_every": 10,
-    "train.save_every": 5,
+    "train.batch_tokens": 120,
+    "train.max_steps": 16,
+    "train.warmup": 4,
+    "train.validate_every": 8,
+    "train.save_every": 4,
     "train.validate_rows": 8,
     "train.select": "loss",  # falls to the end, so the last update decides the weights
     "train.average": 2,
@@ -107,11 +107,10 @@ class Workspace:
 
     @classmethod
     def clone(cls, path: Path) -> Workspace:
-        """Copy what git knows of the project, as it is now, and commit it with the tiny corpus."""
-        listed = subprocess.run(
-            ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True
-        ).stdout.decode("utf-8")
-        for name in filter(None, listed.split("\0")):
+        """Copy what git knows or would add, as it is now, and commit it with the tiny corpus."""
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
+        for name in filter(None, listed.decode("utf-8").split("\0")):
             # A lock of the real corpus says nothing about this one.
             if (ROOT / name).is_file() and name != "dvc.lock" and not name.startswith("metrics/"):
                 (path / name).parent.mkdir(parents=True, exist_ok=True)
