@@ -81,9 +81,9 @@ def test_text_files_are_opened_as_utf8(root: Path, sources: list[Path]) -> None:
                 continue
             keywords = {keyword.arg for keyword in node.keywords}
             name = node.func.attr
-            if name in {"read_text", "write_text"} and "encoding" not in keywords:
-                careless.append(f"{file.relative_to(root)}:{node.lineno}")
-            if name == "write_text" and "newline" not in keywords:
+            reads = name == "read_text" and not (node.args or "encoding" in keywords)
+            writes = name == "write_text" and not {"encoding", "newline"} <= keywords
+            if reads or writes:
                 careless.append(f"{file.relative_to(root)}:{node.lineno}")
     assert not careless, f"give encoding='utf-8', and newline='\\n' when writing: {careless}"
 

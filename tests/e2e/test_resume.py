@@ -31,7 +31,7 @@ KILLINGS = [
         "hanyi.model.transformer.Transformer.start",
         "1",
         "kill-before",
-    ),  # updates later, while it validates
+    ),  # while it validates
     ("os.replace", "transformer", "kill-before"),  # when the model is about to be published
 ]
 
