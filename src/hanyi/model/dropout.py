@@ -15,7 +15,7 @@ class Dropout(nn.Module):
 
     PyTorch's own draws the mask on the CPU in one thread, a random word for each element: 5 to 10%
     of a training step. Cutting each word in four, for a probability in steps of 1/65536, takes a
-    third of that.
+    quarter of that.
     """
 
     def __init__(self, probability: float) -> None:
@@ -29,9 +29,10 @@ class Dropout(nn.Module):
         if states.device.type != "cpu":
             return F.dropout(states, self.probability)
         threshold = round(self.probability * 2**DRAW_BITS) - 2 ** (DRAW_BITS - 1)
-        keep = _draws(states.shape) >= threshold
-        scale = keep.to(states.dtype).mul_(1 / (1 - self.probability))
-        return states.mul(scale)
+        # Straight into floats: PyTorch's operations on booleans are several times slower.
+        scale = torch.empty(states.shape, dtype=states.dtype)
+        torch.ge(_draws(states.shape), threshold, out=scale)
+        return states.mul(scale.mul_(1 / (1 - self.probability)))
 
 
 def _draws(shape: torch.Size) -> Tensor:

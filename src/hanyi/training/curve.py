@@ -61,6 +61,8 @@ def write_picture(path: Path, history: Sequence[Row], best_step: int) -> None:
         axes.set_title(title, loc="left", fontsize=10)
         axes.set_xlabel("updates")
         axes.grid(alpha=0.25)
+        if axes is scores:
+            axes.set_ylim(bottom=0)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False)
     # The writer's version would make the bytes depend on more than the curve.

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from hanyi.training.progress import Progress
 from hanyi.training.validation import Evaluation
 
 log = logging.getLogger("hanyi.training")
 
 Publish = Callable[[Mapping[str, float], int], None]
+
+SECONDS_BETWEEN_LINES = 5.0
+METRICS_EVERY = 50  # updates between two points of the live curve
 
 SCORES = {"bleu": "BLEU", "chrf": "chrF"}
 
@@ -26,40 +30,43 @@ class Reporter:
         self._padding = padding
         self._total = 0
         self._first = 0
-        self._begun = self._marked = time.monotonic()
-        self._tokens = 0
+        self._begun = 0.0
+        self._told = -math.inf  # so that the first look is shown at once
+        self._line = _Window()
+        self._metrics = _Window()
 
     def start(self, step: int, total: int) -> None:
         """Begin at a step, which is not 0 after a resume."""
         self._first, self._total = step, total
-        self._begun = self._marked = time.monotonic()
+        self._begun = time.monotonic()
+        self._line, self._metrics = _Window(), _Window()
 
-    def update(self, tokens: int) -> None:
-        """Count the target tokens of an update."""
-        self._tokens += tokens
-
-    def look(self, progress: Progress, loss: float, rate: float) -> None:
-        """Show where training is."""
+    def look(self, step: int, *, epoch: int, loss_sum: float, tokens: int, rate: float) -> None:
+        """Take in the updates since the last look; show where training is now and then."""
+        for window in (self._line, self._metrics):
+            window.loss_sum += loss_sum
+            window.tokens += tokens
+        if step % METRICS_EVERY == 0:
+            values = {"train_loss": self._metrics.loss, "tokens_per_second": self._metrics.speed}
+            self._publish({**values, "learning_rate": rate, "epoch": epoch}, step)
+            self._metrics = _Window()
         now = time.monotonic()
-        speed = self._tokens / max(now - self._marked, 1e-9)
-        self._tokens, self._marked = 0, now
-        left = (now - self._begun) / max(progress.step - self._first, 1)
-        left *= self._total - progress.step
+        if now - self._told < SECONDS_BETWEEN_LINES and step < self._total:
+            return
+        left = (now - self._begun) / (step - self._first) * (self._total - step)
         log.info(
             "update %d of %d, epoch %d: loss %.3f, learning rate %.2g, %.0f target tokens/s, "
             "padding %.1f%%, %s left",
-            progress.step,
+            step,
             self._total,
-            progress.epoch + 1,
-            loss,
+            epoch,
+            self._line.loss,
             rate,
-            speed,
+            self._line.speed,
             100 * self._padding,
             clock(left),
         )
-        self._publish(
-            {"train_loss": loss, "learning_rate": rate, "tokens_per_second": speed}, progress.step
-        )
+        self._line, self._told = _Window(), now
 
     def validation(self, row: Mapping[str, Any], found: Evaluation, *, best: bool) -> None:
         """Show a validation with its sample translations."""
@@ -78,11 +85,32 @@ class Reporter:
         for name, scores in found.corpora.items():
             values |= {f"{name}.{metric}": value for metric, value in scores.items()}
         self._publish(values, row["step"])
-        self._marked = time.monotonic()
+        self._line, self._metrics = _Window(), _Window()  # a validation is no training time
 
     def averaged(self, found: Evaluation, count: int) -> None:
         """Show the validation of averaged weights."""
         log.info("average of %d checkpoints: loss %.3f, %s", count, found.loss, _scores(found))
+
+
+@dataclass
+class _Window:
+    """Some updates: their summed loss, target tokens and time."""
+
+    loss_sum: float = 0.0
+    tokens: int = 0
+    begun: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.begun
+
+    @property
+    def loss(self) -> float:
+        return self.loss_sum / self.tokens
+
+    @property
+    def speed(self) -> float:
+        return self.tokens / max(self.seconds, 1e-9)
 
 
 def clock(seconds: float) -> str:

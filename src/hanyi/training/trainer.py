@@ -26,7 +26,7 @@ from hanyi.training.validation import Evaluation, Validator
 
 log = logging.getLogger("hanyi.training")
 
-REPORT_EVERY = 50  # updates between two looks at the loss; a look waits for the device
+LOOK_EVERY = 10  # updates between two looks at the loss; a look waits for the device
 
 
 class Interrupted(Exception):  # noqa: N818  a wish, not an error
@@ -82,7 +82,7 @@ class Trainer:
             self._update()
             step = self.progress.step
             validating = step % self.config.validate_every == 0 or step == self.total
-            if step % REPORT_EVERY == 0 or validating:
+            if step % LOOK_EVERY == 0 or validating:
                 self._look()
             if validating:
                 self._validate()
@@ -113,7 +113,6 @@ class Trainer:
         self.optimizer.step()
         self.optimizer.zero_grad()
         self._pending.append((torch.stack(losses).sum(), tokens))
-        self.reporter.update(tokens)
 
     def _next_batches(self) -> list[Rows]:
         progress = self.progress
@@ -146,6 +145,7 @@ class Trainer:
         if not self._pending:
             return
         progress = self.progress
+        before = progress.loss_sum, progress.tokens
         losses = torch.stack([loss for loss, _ in self._pending]).tolist()
         # A finite loss may have been the last one: its update can have spoilt the weights.
         sound = torch.stack([weights.sum() for weights in self.model.parameters()]).isfinite().all()
@@ -158,7 +158,13 @@ class Trainer:
         if not sound:
             raise _diverged(progress.step, "weights that are no numbers", self._rate(progress.step))
         self._pending.clear()
-        self.reporter.look(progress, losses[-1] / tokens, self._rate(progress.step))
+        self.reporter.look(
+            progress.step,
+            epoch=progress.epoch + 1,
+            loss_sum=progress.loss_sum - before[0],
+            tokens=progress.tokens - before[1],
+            rate=self._rate(progress.step),
+        )
 
     def _validate(self) -> None:
         progress = self.progress
