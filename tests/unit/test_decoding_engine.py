@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from hanyi.decoding.engine import DecodeConfig, Hypothesis, SearchConfig, translate_ids
-from hanyi.errors import ParamsError
+from hanyi.errors import ArtifactError, ParamsError
 from hanyi.model.transformer import Transformer
 from hanyi.params import parse
 from hanyi.tokens.vocab import BOS, EOS, PAD
@@ -144,6 +144,16 @@ def test_mode_of_the_model_is_left_as_it_was() -> None:
     model.eval()
     translate_ids(model, sources(5), config(), tokens=100)
     assert not model.training
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_a_diverged_model_is_told(beam_size: int) -> None:
+    model = tiny_model()
+    with torch.no_grad():
+        model.decoder_norm.weight[0] = float("nan")
+    with pytest.raises(ArtifactError, match="not numbers, expected finite weights") as caught:
+        translate_ids(model, [[7, 8]], config(beam_size=beam_size), tokens=100)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

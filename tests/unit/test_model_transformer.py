@@ -85,7 +85,7 @@ def test_explicit_and_fused_are_equal() -> None:
 
 @pytest.mark.parametrize("switches", SWITCHES)
 def test_attention_maps(switches: dict[str, Any]) -> None:
-    model = tiny_model(**switches, decoder_layers=3)
+    model = tiny_model(**switches, decoder_layers=3, attention_dropout=0.5).train()
     src, tgt = random_batch(10, batch=2, src_len=5, tgt_len=4)
     maps = model.attention_maps(src, tgt)
     assert {name: tuple(one.shape) for name, one in maps.items()} == {
@@ -93,6 +93,7 @@ def test_attention_maps(switches: dict[str, Any]) -> None:
         "decoder": (2, 3, 4, 4, 4),
         "cross": (2, 3, 4, 4, 5),
     }
+    assert model.training
     for one in maps.values():
         torch.testing.assert_close(one.sum(-1), torch.ones(one.shape[:-1]))
     assert torch.equal(maps["decoder"], maps["decoder"].tril())

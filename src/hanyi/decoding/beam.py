@@ -138,7 +138,7 @@ def _is_over(state: BeamState, n_best: int, length_penalty: float) -> Tensor:
     """
     ceilings = ((5 + state.limits) / 6) ** length_penalty
     reachable = state.log_probs.amax(dim=1) / ceilings
-    return reachable <= state.kept[:, n_best - 1]
+    return ~(reachable > state.kept[:, n_best - 1])  # so that NaN is an end too
 
 
 def _drop(state: BeamState, remaining: Tensor) -> None:

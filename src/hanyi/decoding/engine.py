@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -11,6 +12,7 @@ from torch import Tensor
 from hanyi.decoding.beam import beam_search
 from hanyi.decoding.greedy import greedy_search
 from hanyi.decoding.hypothesis import Hypothesis
+from hanyi.errors import ArtifactError
 from hanyi.model.transformer import Transformer
 from hanyi.params import config
 from hanyi.tokens.vocab import EOS, PAD
@@ -73,8 +75,9 @@ def translate_ids(
     """Translate token ids without specials: for each source its `n_best` hypotheses, best first.
 
     A batch holds at most `tokens` padded source tokens times beams, or a single longer sentence. An
-    empty source has one translation, the empty one, with log probability 0. `report` hears how many
-    sentences each batch has finished.
+    empty source has one translation, the empty one, with log probability 0. `report` hears after
+    each batch how many sentences it had. Raises `ArtifactError` when the model gives no numbers, as
+    a diverged one does.
     """
     results: list[list[Hypothesis]] = [[Hypothesis([], 0.0, finished=True)] for _ in sources]
     training = model.training
@@ -83,6 +86,7 @@ def translate_ids(
         with torch.no_grad():
             for batch in _batches(sources, tokens // search.beam_size):
                 found = _translate_batch(model, [sources[row] for row in batch], search)
+                _check(found)
                 for row, hypotheses in zip(batch, found, strict=True):
                     results[row] = hypotheses
                 if report is not None:
@@ -122,6 +126,16 @@ def _translate_batch(
         n_best=search.n_best,
         length_penalty=search.length_penalty,
     )
+
+
+def _check(found: list[list[Hypothesis]]) -> None:
+    if not all(best and math.isfinite(best[0].log_prob) for best in found):
+        raise ArtifactError(
+            "the model",
+            "probabilities that are not numbers",
+            "finite weights",
+            "train again with a lower learning rate or with gradient clipping",
+        )
 
 
 def _pad(sources: list[Sequence[int]]) -> Tensor:

@@ -55,9 +55,8 @@ class MultiHeadAttention(nn.Module):
         self.form = form
         self.output = nn.Linear(d_model, d_model)
         self.keep_weights = False
-        self.weights: Tensor | None = (
-            None  # [batch, heads, q_len, k_len] of the last pass, when kept
-        )
+        # [batch, heads, q_len, k_len] of the last pass, when they are kept
+        self.weights: Tensor | None = None
 
     def split(self, states: Tensor, parts: int) -> tuple[Tensor, ...]:
         """Cut `[batch, length, parts * d_model]` into parts of `[batch, heads, length, d_head]`."""

@@ -128,6 +128,8 @@ class Transformer(nn.Module):
         Keys: encoder and decoder (self-attention), cross (target over source).
         """
         attentions = [module for module in self.modules() if isinstance(module, MultiHeadAttention)]
+        training = self.training
+        self.eval()
         for attention in attentions:
             attention.keep_weights = True
         try:
@@ -138,6 +140,7 @@ class Transformer(nn.Module):
                 "cross": _stack(self.decoder, "cross_attention"),
             }
         finally:
+            self.train(training)
             for attention in attentions:
                 attention.keep_weights, attention.weights = False, None
 
