@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from hanyi.errors import HanyiError
-from hanyi.starter import english, everyday, numerals
+from hanyi.starter import digits, english, everyday
 from hanyi.starter.everyday import EverydayConfig, EverydayPair, generate
 from hanyi.starter.grammar import load
 
@@ -198,4 +198,4 @@ def test_nouns_adjectives_and_numbers() -> None:
     ],
 )
 def test_chinese_numbers(value: int, expected: str) -> None:
-    assert numerals.han(value) == expected
+    assert digits.han(value) == expected

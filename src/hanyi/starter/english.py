@@ -52,10 +52,12 @@ _IRREGULAR = {
     "make": "made made",
     "mean": "meant meant",
     "meet": "met met",
+    "overcome": "overcame overcome",
     "pay": "paid paid",
     "put": "put put",
     "read": "read read",
     "ride": "rode ridden",
+    "rise": "rose risen",
     "ring": "rang rung",
     "run": "ran run",
     "say": "said said",
@@ -72,6 +74,7 @@ _IRREGULAR = {
     "swim": "swam swum",
     "take": "took taken",
     "teach": "taught taught",
+    "tear": "tore torn",
     "tell": "told told",
     "think": "thought thought",
     "throw": "threw thrown",
@@ -79,10 +82,11 @@ _IRREGULAR = {
     "wake": "woke woken",
     "wear": "wore worn",
     "win": "won won",
+    "withdraw": "withdrew withdrawn",
     "write": "wrote written",
 }
 _DOUBLED = _words(
-    "chat drop nod get hit jog let plan put run shop sit stop swim skip cut begin forget win"
+    "admit chat drop nod get hit jog let plan put run shop sit stop swim skip cut begin forget win"
 )
 _BE = {
     "pres": "am/is/are",
@@ -105,6 +109,8 @@ _PLURALS = {
     "sheep": "sheep",
     "bookshelf": "bookshelves",
     "shelf": "shelves",
+    "series": "series",
+    "thesis": "theses",
     "tooth": "teeth",
     "wife": "wives",
     "woman": "women",
@@ -122,7 +128,8 @@ _ER = _words(
     "weak thick thin fat sweet sour hard soft healthy hungry funny friendly deep wide "
     "narrow rich poor safe lively fresh quiet clever smart noisy simple near close large "
     "nice brave cute lazy salty spicy shy dry wet kind fine pale comfy fair round tight "
-    "loose tasty silly naughty"
+    "loose tasty silly naughty "
+    "clear sturdy lovely thirsty sleepy angry sad calm gentle clumsy lonely stingy tidy great"
 )
 _AN = re.compile(r"(?!uni|use|usu|eu|one\b|once)[aeiou]|hour|honest", re.IGNORECASE)
 _DOUBLE_ENDING = re.compile(r"[^aeiou][aeiou][bdgmnpt]$")

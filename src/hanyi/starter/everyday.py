@@ -15,8 +15,9 @@ from hashlib import blake2b
 from random import Random
 from typing import NamedTuple
 
+from hanyi.starter.digits import below
 from hanyi.starter.grammar import Grammar, Pattern, load
-from hanyi.starter.numerals import NUMERALS, below
+from hanyi.starter.numerals import NUMERALS
 from hanyi.starter.spelling import noun, object_form, render
 from hanyi.starter.words import GrammarError, Word
 

@@ -1,4 +1,4 @@
-"""Numbers, money, clock times, dates and stock codes, drawn at random in both languages."""
+"""Counts, ages, prices, measures and stock codes, drawn at random in both languages."""
 
 from __future__ import annotations
 
@@ -6,56 +6,13 @@ from collections.abc import Callable
 from random import Random
 
 from hanyi.starter import english
+from hanyi.starter.digits import below, counted, han
+from hanyi.starter.times import TIMES
 
-_DIGITS = "零一二三四五六七八九"
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
 _ORDINALS = (
     *("first", "second", "third", "fourth", "fifth", "sixth"),
     *("seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth"),
 )
-_DAY_PARTS = (
-    ("早上", "in the morning", 6, 8),
-    ("上午", "in the morning", 9, 11),
-    ("下午", "in the afternoon", 1, 5),
-    ("晚上", "in the evening", 6, 10),
-)
-_SPANS = (
-    ("分钟", "minute", (5, 10, 15, 20, 30, 40, 50)),
-    ("个小时", "hour", (1, 2, 3, 4, 5, 6, 8)),
-    ("天", "day", (1, 2, 3, 4, 5, 10)),
-    ("个星期", "week", (1, 2, 3, 4)),
-    ("个月", "month", (1, 2, 3, 4, 5, 6)),
-    ("年", "year", (1, 2, 3, 4, 5, 6, 8, 10, 20)),
-)
-
-
-def below(rng: Random, limit: int) -> int:
-    """Draw an integer in [0, limit) from ``random()`` alone, whose stream never changes."""
-    return int(rng.random() * limit)
-
-
-def han(value: int) -> str:
-    """Write a number in Chinese characters, as far as 99,999,999."""
-    if value < 10:
-        return _DIGITS[value]
-    for size, name in ((10_000, "万"), (1_000, "千"), (100, "百"), (10, "十")):
-        if value >= size:
-            high, low = divmod(value, size)
-            head = "" if size == 10 and high == 1 else counted(high) if size > 100 else han(high)
-            gap = "零" if low and low * 10 < size else ""
-            tail = han(low)
-            if 10 <= low < 20:
-                tail = "一" + tail
-            return head + name + (gap + tail if low else "")
-    raise AssertionError(value)
-
-
-def counted(value: int) -> str:
-    """Write a number as it stands before a measure word: 两 rather than 二."""
-    return "两" if value == 2 else han(value)
 
 
 def _count(rng: Random) -> tuple[str, str, int]:
@@ -146,85 +103,6 @@ def _sum(rng: Random) -> tuple[str, str, int]:
     return f"{value}元", f"{value} yuan", 2
 
 
-def _hour(rng: Random) -> tuple[str, str, int]:
-    hour = 1 + below(rng, 12)
-    name = english.number(hour)
-    style = rng.random()
-    if style < 0.4:
-        return f"{counted(hour)}点", f"{name} o'clock", 1
-    if style < 0.6:
-        return f"{counted(hour)}点半", f"half past {name}", 1
-    if style < 0.75:
-        return f"{counted(hour)}点一刻", f"a quarter past {name}", 1
-    minute = 5 * (2 + below(rng, 10))
-    return f"{counted(hour)}点{han(minute)}分", f"{name} {english.number(minute)}", 1
-
-
-def _part(rng: Random, part: str, phrase: str, first: int, last: int) -> tuple[str, str, int]:
-    hour = first + below(rng, last - first + 1)
-    half = rng.random() < 0.4
-    spoken = f"half past {english.number(hour)}" if half else english.number(hour)
-    return f"{part}{counted(hour)}点" + "半" * half, f"{spoken} {phrase}", 1
-
-
-def _dawn(rng: Random) -> tuple[str, str, int]:
-    return _part(rng, "早上", "in the morning", 6, 8)
-
-
-def _dusk(rng: Random) -> tuple[str, str, int]:
-    if rng.random() < 0.5:
-        return _part(rng, "下午", "in the afternoon", 5, 5)
-    return _part(rng, "晚上", "in the evening", 6, 7)
-
-
-def _bedtime(rng: Random) -> tuple[str, str, int]:
-    return _part(rng, "晚上", "at night", 9, 11)
-
-
-def _worktime(rng: Random) -> tuple[str, str, int]:
-    if rng.random() < 0.5:
-        return _part(rng, "上午", "in the morning", 9, 11)
-    return _part(rng, "下午", "in the afternoon", 1, 4)
-
-
-def _clock(rng: Random) -> tuple[str, str, int]:
-    part, phrase, first, last = _DAY_PARTS[below(rng, 4)]
-    return _part(rng, part, phrase, first, last)
-
-
-def _date(rng: Random) -> tuple[str, str, int]:
-    month, day = below(rng, 12), 1 + below(rng, 28)
-    if rng.random() < 0.5:
-        return f"{month + 1}月{day}号", f"{_MONTHS[month]} {day}", 1
-    return f"{han(month + 1)}月{han(day)}号", f"{_MONTHS[month]} {day}", 1
-
-
-def _year(rng: Random) -> tuple[str, str, int]:
-    year = 1978 + below(rng, 47)
-    return f"{year}年", str(year), 1
-
-
-def _month(rng: Random) -> tuple[str, str, int]:
-    month = below(rng, 12)
-    return f"{han(month + 1)}月", _MONTHS[month], 1
-
-
-def _span(rng: Random) -> tuple[str, str, int]:
-    return _make_span(rng, 0, 6)
-
-
-def _hours(rng: Random) -> tuple[str, str, int]:
-    return _make_span(rng, 0, 2)
-
-
-def _minutes(rng: Random) -> tuple[str, str, int]:
-    return _make_span(rng, 0, 1)
-
-
-def _hourspan(rng: Random) -> tuple[str, str, int]:
-    return _make_span(rng, 1, 2)
-
-
 def _thousands(rng: Random) -> tuple[str, str, int]:
     """Draw a middling sum: 三千元, 4500元."""
     value = 100 * (20 + below(rng, 75))
@@ -237,21 +115,6 @@ def _thousands(rng: Random) -> tuple[str, str, int]:
 def _middle(rng: Random) -> tuple[str, str, int]:
     value = 42 + below(rng, 22)
     return han(value), english.number(value), value
-
-
-def _days(rng: Random) -> tuple[str, str, int]:
-    return _make_span(rng, 2, 5)
-
-
-def _years(rng: Random) -> tuple[str, str, int]:
-    return _make_span(rng, 4, 6)
-
-
-def _make_span(rng: Random, first: int, last: int) -> tuple[str, str, int]:
-    unit, name, values = _SPANS[first + below(rng, last - first)]
-    value = values[below(rng, len(values))]
-    spoken = f"{english.number(value)} {name}s" if value > 1 else english.article(name)
-    return counted(value) + unit, spoken, value
 
 
 def _ticker(rng: Random) -> tuple[str, str, int]:
@@ -326,29 +189,19 @@ def _floor(rng: Random) -> tuple[str, str, int]:
 
 
 NUMERALS: dict[str, Callable[[Random], tuple[str, str, int]]] = {
+    **TIMES,
     "age": _age,
-    "bedtime": _bedtime,
     "cheap": _cheap,
-    "clock": _clock,
     "count": _count,
-    "date": _date,
-    "dawn": _dawn,
-    "days": _days,
     "degrees": _degrees,
     "dose": _dose,
     "dozens": _dozens,
-    "dusk": _dusk,
     "few": _few,
-    "hour": _hour,
-    "hours": _hours,
-    "hourspan": _hourspan,
     "hundreds": _hundreds,
     "kilometres": _kilometres,
     "kilos": _kilos,
     "metres": _metres,
     "middle": _middle,
-    "minutes": _minutes,
-    "month": _month,
     "nth": _nth,
     "old": _old,
     "ordinal": _floor,
@@ -358,13 +211,9 @@ NUMERALS: dict[str, Callable[[Random], tuple[str, str, int]]] = {
     "price": _price,
     "room": _room,
     "some": _some,
-    "span": _span,
     "sum": _sum,
     "thousands": _thousands,
     "ticker": _ticker,
-    "worktime": _worktime,
-    "year": _year,
-    "years": _years,
     "young": _young,
 }
 """Every numeral slot: its name in the patterns, and how to draw (Chinese, English, value)."""
