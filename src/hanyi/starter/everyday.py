@@ -28,6 +28,8 @@ _CONTENT = frozenset(("nouns", "verbs", "adjectives", "places"))
 _HELD_OUT = {"valid": range(50), "test": range(50, 100)}
 _SHARE_OF_PATTERN = 50
 _PATIENCE = 60
+_KNOWN = 3
+_LARGE = 10_000
 _ENGLISH_WORD = re.compile(r"[A-Za-z'-]+")
 _UNFIT = {"male": ("she",), "female": ("he",), "pupil": ("elder", "spouse", "titled")}
 
@@ -61,8 +63,8 @@ class Draw:
 
     @property
     def vocabulary(self) -> set[str]:
-        """What a held-out sentence must share with train: words, and English word forms."""
-        return {*self.words, *_ENGLISH_WORD.findall(self.pair.en)}
+        """What a held-out sentence shares with train: its pattern, words and English forms."""
+        return {self.pair.pattern, *self.words, *_ENGLISH_WORD.findall(self.pair.en)}
 
 
 @dataclass(slots=True)
@@ -141,10 +143,10 @@ class _Sampler:
         return self.phrases[key]
 
     def _pick(self, options: tuple[Word, ...]) -> Word | None:
-        """Pick the least used of three random words, which evens out how often words occur."""
+        """Pick the least used of five random words, which evens out how often words occur."""
         if not options:
             return None
-        drawn = [options[below(self.rng, len(options))] for _ in range(3)]
+        drawn = [options[below(self.rng, len(options))] for _ in range(5)]
         word = min(drawn, key=lambda word: self.used[id(word)])
         self.used[id(word)] += 1
         return word
@@ -191,11 +193,12 @@ def generate(config: EverydayConfig) -> Iterator[EverydayPair]:
     """Generate the corpus: the training pairs, then the validation and the test pairs.
 
     The same configuration gives the same pairs everywhere. Chinese sentences are all distinct;
-    no sentence of a held-out split, in either language, occurs in another split. Every word
-    and every pattern of a held-out sentence occurs in the training pairs.
+    no sentence of a held-out split, in either language, occurs in another split. The words and
+    the pattern of a held-out sentence all occur in the training pairs (thrice at least, from
+    10,000 pairs on): it is new only as a combination.
     """
     if config.sentences > SENTENCES_MAX:
-        raise _too_many(config.sentences, SENTENCES_MAX)
+        raise _too_many("sentences", config.sentences, SENTENCES_MAX)
     grammar = load()
     rng = Random(config.seed)
     draws = _Stream(_Sampler(grammar, rng), grammar.patterns, config.sentences)
@@ -203,31 +206,42 @@ def generate(config: EverydayConfig) -> Iterator[EverydayPair]:
     pools: dict[str, list[Draw]] = {"valid": [], "test": []}
     while len(train) < config.sentences:
         found = draws.next_draw()
+        if found is None:
+            raise _too_many("sentences", config.sentences, len(train))
         if found.pair.split == "train":
             train.append(found)
         else:
             pools[found.pair.split].append(found)
     _shuffle(train, rng)
     yield from (found.pair for found in train)
-    words = {word for found in train for word in found.vocabulary}
-    patterns = {found.pair.pattern for found in train}
+    uses = Counter(word for found in train for word in found.vocabulary)
+    least = _KNOWN if config.sentences >= _LARGE else 1
+    known = {word for word, count in uses.items() if count >= least}
     english = {found.pair.en for found in train}
     for split, wanted in (("valid", config.valid), ("test", config.test)):
-        pool = pools[split]
-        _shuffle(pool, rng)
-        count = 0
-        while count < wanted:
-            found = pool.pop() if pool else draws.next_draw()
-            fresh = found.pair.split == split and found.pair.en not in english
-            if fresh and words.issuperset(found.vocabulary) and found.pair.pattern in patterns:
-                english.add(found.pair.en)
-                count += 1
-                yield found.pair
+        _shuffle(pools[split], rng)
+        for count in range(wanted):
+            found = _held_out(split, pools[split], draws, known, english)
+            if found is None:
+                raise _too_many(split, wanted, count)
+            english.add(found.pair.en)
+            yield found.pair
 
 
-def _too_many(asked: int, possible: int) -> GrammarError:
+def _held_out(
+    split: str, pool: list[Draw], draws: _Stream, known: set[str], english: set[str]
+) -> Draw | None:
+    """Take the next sentence of a split that is new as a whole and known in its parts."""
+    while found := pool.pop() if pool else draws.next_draw():
+        fresh = found.pair.split == split and found.pair.en not in english
+        if fresh and known.issuperset(found.vocabulary):
+            return found
+    return None
+
+
+def _too_many(what: str, asked: int, possible: int) -> GrammarError:
     return GrammarError(
-        "everyday.sentences", str(asked), f"at most {possible}", "ask for fewer sentences"
+        f"everyday.{what}", str(asked), f"at most {possible}", "ask for fewer sentences"
     )
 
 
@@ -246,8 +260,8 @@ class _Stream:
     def __post_init__(self) -> None:
         self.fair_share = 2 * self.sentences // max(len(self.live), 1)
 
-    def next_draw(self) -> Draw:
-        """Draw a sentence whose Chinese side is new."""
+    def next_draw(self) -> Draw | None:
+        """Draw a sentence whose Chinese side is new, while there are any."""
         share = max(self.sentences // _SHARE_OF_PATTERN, self.fair_share, 20)
         while self.live:
             self.turn %= len(self.live)
@@ -261,7 +275,7 @@ class _Stream:
                 self.turn += 1
             if found:
                 return found
-        raise _too_many(self.sentences, len(self.seen))
+        return None
 
     def _attempt(self, pattern: Pattern) -> Draw | None:
         for _ in range(_PATIENCE):
