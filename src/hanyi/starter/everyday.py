@@ -19,7 +19,7 @@ from hanyi.starter.digits import below
 from hanyi.starter.grammar import Grammar, Pattern, load
 from hanyi.starter.numerals import NUMERALS
 from hanyi.starter.spelling import noun, object_form, render
-from hanyi.starter.words import GrammarError, Word
+from hanyi.starter.words import GrammarError, Word, clash
 
 SENTENCES_MAX = 200_000
 """The most training pairs one may ask for."""
@@ -31,7 +31,6 @@ _PATIENCE = 60
 _KNOWN = 3
 _LARGE = 10_000
 _ENGLISH_WORD = re.compile(r"[A-Za-z'-]+")
-_UNFIT = {"male": ("she",), "female": ("he",), "pupil": ("elder", "spouse", "titled")}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -152,29 +151,6 @@ class _Sampler:
         return word
 
 
-def clash(chosen: Mapping[str, Word]) -> bool:
-    """Tell whether the words do not go together.
-
-    Two adjectives must not judge the same thing (cheap and expensive), a grandfather does not go
-    to school, and 他妈妈 beside another person needs that person to be the 他.
-    """
-    axes = [label for word in chosen.values() for label in word.labels if label[0] == "@"]
-    if len(axes) > len(set(axes)):
-        return True
-    people = [word for word in chosen.values() if word.kind == "people"]
-    if people:
-        others = frozenset().union(*(word.labels for word in chosen.values()))
-        first = people[0].labels
-        for label, unfit in _UNFIT.items():
-            if label in others and not first.isdisjoint(unfit):
-                return True
-    return any(
-        f"of_{gender}" in other.labels and gender not in people[0].labels
-        for other in people[1:]
-        for gender in ("he", "she")
-    )
-
-
 def combination(pattern: str, chosen: Mapping[str, Word]) -> str:
     """Name a sentence's combination: the pattern and its content words, sorted."""
     content = (part for word in chosen.values() if word.kind in _CONTENT for part in word.parts)
@@ -219,13 +195,21 @@ def generate(config: EverydayConfig) -> Iterator[EverydayPair]:
     known = {word for word, count in uses.items() if count >= least}
     english = {found.pair.en for found in train}
     for split, wanted in (("valid", config.valid), ("test", config.test)):
-        _shuffle(pools[split], rng)
+        pool = _one_of_each_first(pools[split], rng)
         for count in range(wanted):
-            found = _held_out(split, pools[split], draws, known, english)
+            found = _held_out(split, pool, draws, known, english)
             if found is None:
                 raise _too_many(split, wanted, count)
             english.add(found.pair.en)
             yield found.pair
+
+
+def _one_of_each_first(pool: list[Draw], rng: Random) -> list[Draw]:
+    """Shuffle a pool to be popped from: one sentence of every combination, then the others."""
+    _shuffle(pool, rng)
+    first = {found.key: found for found in pool}
+    others = [found for found in pool if first[found.key] is not found]
+    return others + list(first.values())
 
 
 def _held_out(

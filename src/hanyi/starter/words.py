@@ -13,6 +13,7 @@ _OWNERS = {
     "他": {"theirs", "of_he"},
     "她": {"theirs", "of_she"},
 }
+_UNFIT = {"male": ("she",), "female": ("he",), "pupil": ("elder", "spouse", "titled")}
 
 
 class GrammarError(HanyiError):
@@ -103,3 +104,26 @@ def _titled(name: Word, word: Word) -> Word:
     labels = word.labels - {word.zh} | {"titled", "single"}
     english = f"{word.en} {name.en}"
     return Word(name.zh + word.zh, english, "people", "3s", labels, parts=(word.zh, name.zh))
+
+
+def clash(chosen: Mapping[str, Word]) -> bool:
+    """Tell whether the words do not go together.
+
+    Two adjectives must not judge the same thing (cheap and expensive), a grandfather does not go
+    to school, and 他妈妈 beside another person needs that person to be the 他.
+    """
+    axes = [label for word in chosen.values() for label in word.labels if label[0] == "@"]
+    if len(axes) > len(set(axes)):
+        return True
+    people = [word for word in chosen.values() if word.kind == "people"]
+    if people:
+        others = frozenset().union(*(word.labels for word in chosen.values()))
+        first = people[0].labels
+        for label, unfit in _UNFIT.items():
+            if label in others and not first.isdisjoint(unfit):
+                return True
+    return any(
+        f"of_{gender}" in other.labels and gender not in people[0].labels
+        for other in people[1:]
+        for gender in ("he", "she")
+    )
