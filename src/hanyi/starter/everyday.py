@@ -62,8 +62,14 @@ class Draw:
 
     @property
     def vocabulary(self) -> set[str]:
-        """What a held-out sentence shares with train: its pattern, words and English forms."""
-        return {self.pair.pattern, *self.words, *_ENGLISH_WORD.findall(self.pair.en)}
+        """What a held-out sentence shares with train: pattern, words, characters and forms."""
+        characters = filter(str.isalpha, self.pair.zh)
+        return {
+            self.pair.pattern,
+            *self.words,
+            *characters,
+            *_ENGLISH_WORD.findall(self.pair.en),
+        }
 
 
 @dataclass(slots=True)
