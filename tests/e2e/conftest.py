@@ -22,9 +22,9 @@ class First:
 
 @pytest.fixture(scope="session")
 def first(tmp_path_factory: pytest.TempPathFactory) -> First:
-    """Clone the project, run `dvc repro`, and commit."""
+    """Take the project as it is, run `dvc repro`, and commit."""
     home = tmp_path_factory.mktemp("first")
-    workspace = Workspace.clone(home / "work")
+    workspace = Workspace.make(home / "work")
     # The last stage alone makes the row, which spares six waits; an experiment tracks each.
     early = workspace.dvc("repro", "decode")
     late = workspace.dvc("repro", HANYI_TRACKING=None)
@@ -40,6 +40,6 @@ def built(first: First, tmp_path: Path) -> Workspace:
 
 
 @pytest.fixture(scope="session")
-def clone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Workspace]:
+def clone(first: First, tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Workspace]:
     """Give a maker of fresh clones, in which nothing is built."""
-    return lambda: Workspace.clone(tmp_path_factory.mktemp("clone") / "work")
+    return lambda: first.copy.clone(tmp_path_factory.mktemp("clone") / "work")

@@ -106,7 +106,7 @@ class Workspace:
         self.path = path
 
     @classmethod
-    def clone(cls, path: Path) -> Workspace:
+    def make(cls, path: Path) -> Workspace:
         """Copy what git knows or would add, as it is now, and commit it with the tiny corpus."""
         command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout
@@ -124,6 +124,14 @@ class Workspace:
         made.run("git", "config", "user.name", "Tester")
         made.run("git", "config", "user.email", "tester@example.org")
         made.commit("Tiny corpus")
+        return made
+
+    def clone(self, path: Path) -> Workspace:
+        """Clone it with git, as it was before anything was built."""
+        self.run("git", "clone", "--quiet", self.path, path)
+        made = Workspace(path)
+        made.run("git", "checkout", "--quiet", "-B", "main", "HEAD~1")
+        _link_environment(path)
         return made
 
     def copy(self, path: Path) -> Workspace:
