@@ -6,9 +6,9 @@ from __future__ import annotations
 class HanyiError(Exception):
     """A fault outside the code, told in one line.
 
-    `where` names a file with its line, a parameter with its dotted path, or an artifact; `found` and
-    `expected` say what was there and what should be; `remedy` tells what to do. A stage prints the
-    line and exits with 2; anything else that escapes is a bug and keeps its traceback.
+    `where` names a file with its line, a parameter with its dotted path, or an artifact; `found`
+    and `expected` say what was there and what should be; `remedy` tells what to do. A stage prints
+    the line and exits with 2; anything else that escapes is a bug and keeps its traceback.
     """
 
     def __init__(self, where: object, found: str, expected: str, remedy: str) -> None:
