@@ -16,7 +16,8 @@ from hanyi.corpus.pairs import RawFile, Row
 from hanyi.errors import DataError
 
 SAMPLE_ROWS = 100
-DELIMITERS = "\t,;|"
+TAB = "\t"
+DELIMITERS = f"{TAB},;|"
 REASONS = ("encoding", "blank", "quotes", "columns")
 """Faults of a row, in the order in which they are looked for."""
 
@@ -105,6 +106,12 @@ def _count_columns(path: Path, file: RawFile, rows: list[Record], section: str) 
         else:
             remedy = f"set {section}.delimiter{_better(rows, file.delimiter, needed)}"
         raise DataError(f"{path}:{few[0].line}", found, f"at least {needed}", remedy)
+    tabs = [row for row in rows if file.delimiter != TAB and any(TAB in x for x in row.fields)]
+    if 2 * len(tabs) > len(rows):  # a space or a comma parts many a TSV row somewhere
+        raise DataError(
+            f"{path}:{tabs[0].line}", f"tabs inside the columns between {_name(file.delimiter)}",
+            "columns of plain text", f"set {section}.delimiter to {_name(TAB)}",
+        )  # fmt: skip
     if 2 * times < len(rows):
         odd = next(row for row in rows if len(row.fields) != columns)
         raise DataError(
@@ -145,7 +152,7 @@ def _check_letters(path: Path, file: RawFile, rows: list[Record], section: str) 
 
 
 def _name(delimiter: str) -> str:
-    return {"\t": r'"\t"', " ": '" "'}.get(delimiter, f'"{delimiter}"')
+    return {TAB: r'"\t"', " ": '" "'}.get(delimiter, f'"{delimiter}"')
 
 
 def _plural(count: int) -> str:
