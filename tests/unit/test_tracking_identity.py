@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from hanyi.params import read_params
-from hanyi.tracking.identity import read_identity, upstream
+from hanyi.tracking.identity import params_digest, read_identity, upstream
 from hanyi.tracking.mirror import numbers_and_texts
 
 
@@ -52,6 +52,11 @@ def test_identity_depends_on_values_not_on_layout(
         assert identity.baseline == "none"  # no git here, which is no fault
         keys.append(identity.key)
     assert keys[0] == keys[1] != keys[2]
+
+
+def test_identity_sees_the_smallest_difference() -> None:
+    assert params_digest({"a": 1e-7}) != params_digest({"a": 2e-7})
+    assert params_digest({"a": 1, "b": float("inf")}) == params_digest({"b": float("inf"), "a": 1})
 
 
 def test_numbers_and_texts_are_told_apart() -> None:

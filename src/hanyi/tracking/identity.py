@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hanyi.artifacts import canonical_json, digest_bytes
+from hanyi.artifacts import digest_bytes
 from hanyi.params import flatten, read_params
 
 NO_REVISION = "none"
@@ -65,7 +66,8 @@ def read_identity() -> tuple[Identity, dict[str, Any]]:
 
 def params_digest(params: Mapping[str, Any]) -> str:
     """Give the digest of flat parameters, the same for every layout of the file."""
-    return digest_bytes(canonical_json(params).encode("utf-8"))
+    # At full precision, not as metrics: two learning rates may differ in the seventh digit.
+    return digest_bytes(json.dumps(params, sort_keys=True, default=str).encode("utf-8"))
 
 
 def upstream(stage: str, wiring: Mapping[str, Any]) -> list[str]:
