@@ -28,6 +28,7 @@ def main(arguments: list[str]) -> None:
         found = " ".join(arguments) or "nothing"
         expected = "one of " + ", ".join(names)
         raise ParamsError("preset", found, expected, "name one: python -m stages.preset NAME")
+    read_params()  # tells in one line when params.yaml is missing or broken
     yaml = YAML()
     yaml.width = 1000
     yaml.preserve_quotes = True

@@ -50,3 +50,12 @@ def test_a_misspelt_key_is_refused(project: Path) -> None:
     project.joinpath("presets", "bad.yaml").write_text("model: {haeds: 4}\n", encoding="utf-8")
     with pytest.raises(ParamsError, match=r"model\.haeds"):
         main(["bad"])
+
+
+def test_missing_or_broken_params_are_told(project: Path) -> None:
+    project.joinpath("params.yaml").write_text("model: [\n", encoding="utf-8")
+    with pytest.raises(ParamsError, match=r"params\.yaml:2"):
+        main(["base"])
+    project.joinpath("params.yaml").unlink()
+    with pytest.raises(ParamsError, match=r"params\.yaml: no such file"):
+        main(["base"])
