@@ -9,12 +9,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import torch
 
 import hanyi
 from hanyi.artifacts import atomic_directory, digest_file
-from hanyi.errors import ArtifactError
 from hanyi.model.config import ModelConfig
 from hanyi.model.devices import DEVICE_VARIABLE, pick_device, prepare_torch
 from hanyi.model.storage import save_model
@@ -22,6 +20,7 @@ from hanyi.model.transformer import Transformer
 from hanyi.params import load_section
 from hanyi.scoring.metrics import ScoreConfig
 from hanyi.tokens.bpe import Tokenizer
+from hanyi.tokens.prepared import read_blocks
 from hanyi.tokens.shards import EncodedSplit
 from hanyi.tracking import Tracker
 from hanyi.training.config import TrainConfig
@@ -84,15 +83,10 @@ def _open() -> tuple[EncodedSplit, EncodedSplit, Tokenizer]:
 
 
 def _texts(path: Path) -> dict[int, Text]:
-    try:
-        table = pq.read_table(path, columns=["id", "src", "tgt"])
-    except FileNotFoundError:
-        raise ArtifactError(path, "no such file", "the valid split", "run `dvc repro`") from None
-    except (OSError, ValueError) as error:  # pyarrow's own errors derive from these
-        raise ArtifactError(path, str(error), "a prepared split", "run `dvc repro`") from None
     return {
         number: Text(src, tgt)
-        for number, src, tgt in zip(*(column.to_pylist() for column in table.columns), strict=True)
+        for block in read_blocks(path, ["id", "src", "tgt"])
+        for number, src, tgt in zip(*(column.to_pylist() for column in block.columns), strict=True)
     }
 
 
