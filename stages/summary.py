@@ -14,12 +14,12 @@ from rich.text import Text
 from hanyi.artifacts import read_metrics
 from hanyi.errors import ArtifactError, HanyiError
 from hanyi.params import flatten
+from hanyi.scoring.metrics import LABELS, METRICS
 from hanyi.scoring.pairing import Pair, by_corpus, read_pairs
 from stages.harness import EXIT_FAULT
 from stages.paths import CURVES, DECODED, METRICS, PREPARED
 
 SAMPLES = 8
-NAMES = {"bleu": "BLEU", "chrf": "chrF", "loss": "loss"}
 NEXT = (
     ("curves and runs", "make ui"),
     ("learning curve", str(CURVES / "curve.png")),
@@ -86,7 +86,8 @@ def _built(prepare: Facts, train: Facts) -> Table:
     reasons = sorted(prepare.below("rejected.").items(), key=lambda item: (-item[1], item[0]))
     named = ", ".join(f"{reason} {count:,}" for reason, count in reasons if count)
     best = train.below("best.")
-    scores = ", ".join(f"{NAMES[name]} {best[name]:.2f}" for name in NAMES if name in best)
+    names = [name for name in (*METRICS, "loss") if name in best]
+    scores = ", ".join(f"{LABELS.get(name, name)} {best[name]:.2f}" for name in names)
     rows = [
         ("rows read", f"{prepare.number('rows.read'):,}"),
         ("rows kept", f"{prepare.number('rows.kept'):,}"),
@@ -104,7 +105,7 @@ def _scores(score: Facts) -> Table:
         raise ArtifactError(score.path, "no score", "one at least", "run `dvc repro`")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("corpus", overflow="fold")
-    for head in ["rows", *(NAMES.get(name, name) for name in names)]:
+    for head in ["rows", *(LABELS.get(name, name) for name in names)]:
         table.add_column(head, justify="right")
     corpora: Mapping[str, Any] = score.tree.get("corpora", {})
     for corpus, part in [("all", score.tree), *corpora.items()]:
@@ -115,7 +116,7 @@ def _scores(score: Facts) -> Table:
 
 def _signatures(score: Facts) -> list[Text]:
     return [
-        Text(f"{NAMES.get(name, name)}: {value['signature']}", style="dim")
+        Text(f"{LABELS.get(name, name)}: {value['signature']}", style="dim")
         for name, value in score.tree.items()
         if _is_score(value)
     ]

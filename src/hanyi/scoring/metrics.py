@@ -71,6 +71,8 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str], config: ScoreConf
 
 # The name is the key in metrics/score.json and the value of `train.select`.
 METRICS: dict[str, Metric] = {"bleu": bleu, "chrf": chrf}
+LABELS = {"bleu": "BLEU", "chrf": "chrF"}
+"""How people write the names; others stand as they are."""
 
 
 def score_all(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hanyi.artifacts import METRIC_DIGITS
-from hanyi.scoring.metrics import METRICS
+from hanyi.scoring.metrics import LABELS, METRICS
 
 COLUMNS = (
     "step",
@@ -22,7 +22,7 @@ COLUMNS = (
 
 Row = Mapping[str, Any]
 
-LABELS = {"bleu": "BLEU", "chrf": "chrF", "train_loss": "train", "valid_loss": "valid"}
+LINES = {**LABELS, "train_loss": "train", "valid_loss": "valid"}
 COLOURS = {"bleu": "#1f77b4", "chrf": "#2ca02c", "train_loss": "#7f7f7f", "valid_loss": "#d62728"}
 
 
@@ -55,7 +55,7 @@ def write_picture(path: Path, history: Sequence[Row], best_step: int) -> None:
             steps = [row["step"] for row in history]
             values = [row[name] for row in history]
             axes.plot(
-                steps, values, label=LABELS.get(name, name), color=COLOURS.get(name), marker="."
+                steps, values, label=LINES.get(name, name), color=COLOURS.get(name), marker="."
             )
         axes.axvline(best_step, color="#999999", linewidth=0.8, linestyle="--", label="best")
         axes.set_title(title, loc="left", fontsize=10)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hanyi.scoring.metrics import LABELS
 from hanyi.training.validation import Evaluation
 
 log = logging.getLogger("hanyi.training")
@@ -17,8 +18,6 @@ Publish = Callable[[Mapping[str, float], int], None]
 
 SECONDS_BETWEEN_LINES = 5.0
 METRICS_EVERY = 50  # updates between two points of the live curve
-
-SCORES = {"bleu": "BLEU", "chrf": "chrF"}
 
 
 class Reporter:
@@ -124,5 +123,5 @@ def _scores(found: Evaluation) -> str:
     parts = []
     for name, value in found.scores.items():
         each = ", ".join(f"{corpus} {scores[name]:.1f}" for corpus, scores in found.corpora.items())
-        parts.append(f"{SCORES.get(name, name)} {value:.1f}" + (f" ({each})" if each else ""))
+        parts.append(f"{LABELS.get(name, name)} {value:.1f}" + (f" ({each})" if each else ""))
     return ", ".join(parts)
