@@ -14,7 +14,7 @@ from rich.text import Text
 from hanyi.artifacts import read_metrics
 from hanyi.errors import ArtifactError, HanyiError
 from hanyi.params import flatten
-from hanyi.scoring.metrics import LABELS, METRICS
+from hanyi.scoring.metrics import LABELS
 from hanyi.scoring.pairing import Pair, by_corpus, read_pairs
 from stages.harness import EXIT_FAULT
 from stages.paths import CURVES, DECODED, METRICS, PREPARED
@@ -86,7 +86,7 @@ def _built(prepare: Facts, train: Facts) -> Table:
     reasons = sorted(prepare.below("rejected.").items(), key=lambda item: (-item[1], item[0]))
     named = ", ".join(f"{reason} {count:,}" for reason, count in reasons if count)
     best = train.below("best.")
-    names = [name for name in (*METRICS, "loss") if name in best]
+    names = [name for name in (*LABELS, "loss") if name in best]
     scores = ", ".join(f"{LABELS.get(name, name)} {best[name]:.2f}" for name in names)
     rows = [
         ("rows read", f"{prepare.number('rows.read'):,}"),
