@@ -66,7 +66,9 @@ def fonts_for(texts: Iterable[str]) -> list[str]:
     wanted = lacking("".join(texts), [FALLBACK])
     if not wanted:
         return [FALLBACK]
-    families = sorted({font.name for font in font_manager.fontManager.ttflist})
+    names = {font.name for font in font_manager.fontManager.ttflist}
+    # matplotlib brings a last-resort font too, whose glyph for every character is a box.
+    families = sorted(name for name in names if "lastresort" not in name.replace(" ", "").lower())
     best = min(families, key=lambda family: len(lacking(wanted, [family])))
     return [best, FALLBACK] if lacking(wanted, [best]) != wanted else [FALLBACK]
 

@@ -124,11 +124,26 @@ def test_sentences_are_well_formed(pairs: list[EverydayPair]) -> None:
         assert HAN.search(pair.zh), pair
         assert not HAN.search(pair.en), pair
         assert not re.search(r"[{}|]|  |\bNone\b", pair.zh + pair.en), pair
-        assert pair.zh[-1] in "。？！", pair
+        stopped = pair.zh[-1] in "。？！"
+        assert stopped == (pair.en[-1] in ".?!"), pair
+        assert stopped or pair.split == "train", pair
         assert " " not in pair.zh, pair
         assert re.match(r"[A-Z0-9]", pair.en), pair
-        assert pair.en[-1] in ".?!", pair
         assert not re.search(r"(?<![\w'])(a [aeio]|an [^aeiouAEIOUh])", pair.en), pair
+
+
+def test_some_training_statements_lack_the_full_stop(pairs: list[EverydayPair]) -> None:
+    train = split(pairs, "train")
+    unstopped = [pair for pair in train if pair.zh[-1] not in "。？！"]
+    assert 0.05 < len(unstopped) / len(train) < 0.15
+
+
+def test_digits_are_practised(pairs: list[EverydayPair]) -> None:
+    """Copying 00700 takes more examples than a word; the two sides always agree."""
+    copied = [pair for pair in pairs if re.search(r"\d{5}", pair.zh)]
+    assert len(copied) > 0.05 * len(pairs)
+    for pair in copied:
+        assert sorted(re.findall(r"\d{5,}", pair.zh)) == sorted(re.findall(r"\d{5,}", pair.en))
 
 
 def test_every_word_is_reachable() -> None:

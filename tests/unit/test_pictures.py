@@ -69,6 +69,11 @@ def test_a_font_that_has_the_characters_is_found(monkeypatch: pytest.MonkeyPatch
     assert fonts_for(["龘"]) == [FALLBACK]
 
 
+def test_a_font_of_boxes_is_never_chosen() -> None:
+    """A character of no real font: only last-resort fonts, which draw a box, claim to have it."""
+    assert fonts_for(["\U0010fffd"]) == [FALLBACK]
+
+
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ArtifactError, match=r"maps\.png"):

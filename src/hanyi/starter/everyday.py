@@ -30,6 +30,10 @@ _SHARE_OF_PATTERN = 50
 _PATIENCE = 60
 _KNOWN = 3
 _LARGE = 10_000
+_TURNS = {"ticker": 6, "phone": 6, "price": 3, "sum": 3, "thousands": 3}
+"""Digits must be copied one by one, which takes more practice than a word: turns a round."""
+_UNSTOPPED = 8
+"""One training statement in so many ends without its full stop, as people type."""
 _ENGLISH_WORD = re.compile(r"[A-Za-z'-]+")
 
 
@@ -183,7 +187,8 @@ def generate(config: EverydayConfig) -> Iterator[EverydayPair]:
         raise _too_many("sentences", config.sentences, SENTENCES_MAX)
     grammar = load()
     rng = Random(config.seed)
-    draws = _Stream(_Sampler(grammar, rng), grammar.patterns, config.sentences)
+    patterns = [pattern for pattern in grammar.patterns for _ in range(_turns(pattern))]
+    draws = _Stream(_Sampler(grammar, rng), patterns, config.sentences)
     train: list[Draw] = []
     pools: dict[str, list[Draw]] = {"valid": [], "test": []}
     while len(train) < config.sentences:
@@ -195,7 +200,7 @@ def generate(config: EverydayConfig) -> Iterator[EverydayPair]:
         else:
             pools[found.pair.split].append(found)
     _shuffle(train, rng)
-    yield from (found.pair for found in train)
+    yield from (_as_typed(found.pair, rng) for found in train)
     uses = Counter(word for found in train for word in found.vocabulary)
     least = _KNOWN if config.sentences >= _LARGE else 1
     known = {word for word, count in uses.items() if count >= least}
@@ -208,6 +213,17 @@ def generate(config: EverydayConfig) -> Iterator[EverydayPair]:
                 raise _too_many(split, wanted, count)
             english.add(found.pair.en)
             yield found.pair
+
+
+def _turns(pattern: Pattern) -> int:
+    return max((_TURNS.get(kind, 1) for _, kind in pattern.slots), default=1)
+
+
+def _as_typed(pair: EverydayPair, rng: Random) -> EverydayPair:
+    """Leave out the full stop of some statements, on both sides."""
+    if not pair.zh.endswith("。") or not pair.en.endswith(".") or below(rng, _UNSTOPPED):
+        return pair
+    return pair._replace(zh=pair.zh[:-1], en=pair.en[:-1])
 
 
 def _one_of_each_first(pool: list[Draw], rng: Random) -> list[Draw]:
