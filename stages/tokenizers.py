@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from hanyi.artifacts import atomic_directory
-from hanyi.params import config, load_section
+from hanyi.params import at_least, config, load_section
 from hanyi.tokens.bpe import BpeConfig, check_vocab, check_word_chars, train_tokenizer
 from hanyi.tokens.fertility import measure
 from hanyi.tokens.prepared import SPLITS, read_sample
@@ -32,8 +32,7 @@ class TokenizersConfig:
         check_vocab("src_vocab", self.src_vocab)
         check_vocab("tgt_vocab", self.tgt_vocab)
         check_word_chars(self.max_word_chars)
-        if self.sample_chars < 1:
-            raise ValueError(f"sample_chars must be 1 or more, got {self.sample_chars}")
+        at_least("sample_chars", self.sample_chars, 1)
 
     def bpe(self, side: str) -> BpeConfig:
         """Give the settings of one side."""

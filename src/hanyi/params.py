@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +30,18 @@ def config(kind: type[Section]) -> type[Section]:
     made = dataclass(frozen=True, kw_only=True, slots=True)(kind)
     made.__pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[attr-defined]
     return made
+
+
+def at_least(name: str, value: float, least: int) -> None:
+    """Raise `ValueError` for a number under `least`; NaN is none, so it is refused too."""
+    if not value >= least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+
+
+def one_of(name: str, value: str, choices: Iterable[str]) -> None:
+    """Raise `ValueError`, which lists the choices, for a value that is none of them."""
+    if value not in (known := tuple(choices)):
+        raise ValueError(f"{name} must be one of {', '.join(known)}, got {value}")
 
 
 def read_params(path: Path = PARAMS_FILE) -> dict[str, Any]:

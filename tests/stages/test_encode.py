@@ -223,8 +223,8 @@ def test_nothing_left(here: Path, split: str) -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"over_long": "cut"}, r"encode: over_long must be drop \| truncate, got cut"),
-        ({"max_tokens": 0}, "encode: max_tokens must be 1 or more, got 0"),
+        ({"over_long": "cut"}, r"encode: over_long must be one of drop, truncate, got cut"),
+        ({"max_tokens": 0}, "encode: max_tokens must be at least 1, got 0"),
         ({"shard_rows": 0}, r"shard_rows must be 1 to \d+ \(2\^31 tokens\), got 0"),
         ({"shard_rows": 10**9}, "shard_rows must be 1 to"),
         ({"max_token": 5}, r"encode\.max_token: unknown key"),

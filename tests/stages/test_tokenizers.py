@@ -159,7 +159,7 @@ def test_vocabulary_too_large(here: Path, side: str) -> None:
         ({"src_vocab": 100}, "src_vocab must be 260"),
         ({"tgt_vocab": 70000}, "tgt_vocab must be 260 .* to 65535, got 70000"),
         ({"max_word_chars": 0}, "max_word_chars must be 1 to 64, got 0"),
-        ({"sample_chars": 0}, "sample_chars must be 1 or more, got 0"),
+        ({"sample_chars": 0}, "sample_chars must be at least 1, got 0"),
         ({"src_vocab": "many"}, r"tokenizers\.src_vocab: .*valid integer, got 'many'"),
         ({"src_vocabulary": 300}, r"tokenizers\.src_vocabulary: unknown key"),
     ],

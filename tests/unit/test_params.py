@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hanyi.errors import ParamsError
-from hanyi.params import config, flatten, load_section, parse, read_params
+from hanyi.params import at_least, config, flatten, load_section, one_of, parse, read_params
 
 
 @config
@@ -147,3 +147,13 @@ def test_configs_are_frozen_and_by_keyword() -> None:
 def test_flatten_gives_dotted_names() -> None:
     nested = {"a": {"b": 1, "c": {"d": "x"}}, "e": [1, 2]}
     assert flatten(nested) == {"a.b": 1, "a.c.d": "x", "e": [1, 2]}
+
+
+def test_shared_range_checks() -> None:
+    at_least("layers", 1, 1)
+    one_of("norm", "pre", ("pre", "post"))
+    for value in (0, float("nan")):
+        with pytest.raises(ValueError, match=f"layers must be at least 1, got {value}"):
+            at_least("layers", value, 1)
+    with pytest.raises(ValueError, match="norm must be one of pre, post, got none"):
+        one_of("norm", "none", ("pre", "post"))

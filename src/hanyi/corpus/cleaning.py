@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable
 from functools import partial
 
-from hanyi.params import config
+from hanyi.params import at_least, config, one_of
 
 UNICODE_FORMS: dict[str, Callable[[str], str]] = {
     "NFC": partial(unicodedata.normalize, "NFC"),
@@ -25,8 +25,8 @@ class SplitConfig:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        if min(self.valid, self.test) < 0:
-            raise ValueError(f"valid and test must be at least 0, got {self.valid} and {self.test}")
+        at_least("valid", self.valid, 0)
+        at_least("test", self.test, 0)
 
 
 @config
@@ -40,12 +40,8 @@ class PrepareConfig:
 
     def __post_init__(self) -> None:
         """Check choices and ranges."""
-        if self.unicode not in UNICODE_FORMS:
-            raise ValueError(
-                f"unicode must be one of {', '.join(UNICODE_FORMS)}, got {self.unicode!r}"
-            )
-        if self.max_chars < 1:
-            raise ValueError(f"max_chars must be at least 1, got {self.max_chars}")
+        one_of("unicode", self.unicode, UNICODE_FORMS)
+        at_least("max_chars", self.max_chars, 1)
         least, most = self.length_ratio
         if not 0 <= least <= most:
             raise ValueError(

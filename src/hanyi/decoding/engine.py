@@ -14,7 +14,7 @@ from hanyi.decoding.greedy import greedy_search
 from hanyi.decoding.hypothesis import Hypothesis
 from hanyi.errors import ArtifactError
 from hanyi.model.transformer import Transformer
-from hanyi.params import config
+from hanyi.params import at_least, config
 from hanyi.tokens.vocab import EOS, PAD
 
 __all__ = ["DecodeConfig", "Hypothesis", "SearchConfig", "translate_ids"]
@@ -32,8 +32,7 @@ class SearchConfig:
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        if self.beam_size < 1:
-            raise ValueError(f"beam_size must be at least 1, got {self.beam_size}")
+        at_least("beam_size", self.beam_size, 1)
         if not 1 <= self.n_best <= self.beam_size:
             raise ValueError(
                 f"n_best must be from 1 to beam_size, got n_best {self.n_best} "
@@ -43,8 +42,7 @@ class SearchConfig:
             value = getattr(self, name)
             if not 0 <= value < float("inf"):
                 raise ValueError(f"{name} must be 0 or more, got {value}")
-        if self.max_length_offset < 1:
-            raise ValueError(f"max_length_offset must be at least 1, got {self.max_length_offset}")
+        at_least("max_length_offset", self.max_length_offset, 1)
 
     def limit(self, src_tokens: int) -> int:
         """Give the most tokens, EOS included, of a translation of that many tokens."""
@@ -60,8 +58,7 @@ class DecodeConfig(SearchConfig):
     def __post_init__(self) -> None:
         """Check ranges."""
         SearchConfig.__post_init__(self)  # super() does not know a class that slots made anew
-        if self.batch_tokens < 1:
-            raise ValueError(f"batch_tokens must be at least 1, got {self.batch_tokens}")
+        at_least("batch_tokens", self.batch_tokens, 1)
 
 
 def translate_ids(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from hanyi.model.attention import FORMS
 from hanyi.model.layers import ACTIVATIONS, NORMS
 from hanyi.model.positions import POSITIONS
-from hanyi.params import config
+from hanyi.params import at_least, config, one_of
 
 
 @config
@@ -30,9 +28,9 @@ class ModelConfig:
     def __post_init__(self) -> None:
         """Check ranges, and choices against the registries that hold them."""
         for name in ("d_model", "heads", "d_ff", "layers"):
-            _check_count(name, getattr(self, name))
+            at_least(name, getattr(self, name), 1)
         if self.decoder_layers is not None:
-            _check_count("decoder_layers", self.decoder_layers)
+            at_least("decoder_layers", self.decoder_layers, 1)
         if self.d_model % self.heads:
             raise ValueError(
                 f"heads must divide d_model, got heads {self.heads} and d_model {self.d_model}"
@@ -42,22 +40,12 @@ class ModelConfig:
         for name in ("dropout", "attention_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} must be in [0, 1), got {getattr(self, name)}")
-        _check_choice("activation", self.activation, ACTIVATIONS)
-        _check_choice("norm", self.norm, NORMS)
-        _check_choice("positions", self.positions, POSITIONS)
-        _check_choice("attention", self.attention, FORMS)
+        one_of("activation", self.activation, ACTIVATIONS)
+        one_of("norm", self.norm, NORMS)
+        one_of("positions", self.positions, POSITIONS)
+        one_of("attention", self.attention, FORMS)
 
     @property
     def decoder_depth(self) -> int:
         """Give the number of decoder layers."""
         return self.layers if self.decoder_layers is None else self.decoder_layers
-
-
-def _check_count(name: str, value: int) -> None:
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}")
-
-
-def _check_choice(name: str, value: str, choices: Iterable[str]) -> None:
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value}")

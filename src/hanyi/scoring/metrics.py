@@ -9,7 +9,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from hanyi.errors import DataError
-from hanyi.params import config
+from hanyi.params import config, one_of
 
 
 class Score(NamedTuple):
@@ -28,9 +28,7 @@ class ScoreConfig:
 
     def __post_init__(self) -> None:
         """Check the choices and ranges."""
-        if self.tokenize not in BLEU.TOKENIZERS:
-            names = ", ".join(BLEU.TOKENIZERS)
-            raise ValueError(f"tokenize must be one of {names}, got {self.tokenize}")
+        one_of("tokenize", self.tokenize, BLEU.TOKENIZERS)
         if not 0 <= self.chrf_word_order <= 4:
             raise ValueError(f"chrf_word_order must be 0 to 4, got {self.chrf_word_order}")
 

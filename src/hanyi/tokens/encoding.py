@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hanyi.params import config
+from hanyi.params import at_least, config, one_of
 from hanyi.tokens.bpe import Tokenizer
 from hanyi.tokens.prepared import read_blocks
 from hanyi.tokens.shards import encoded_rows, write_shards
@@ -28,10 +28,8 @@ class EncodeConfig:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        if self.over_long not in OVER_LONG:
-            raise ValueError(f"over_long must be {' | '.join(OVER_LONG)}, got {self.over_long}")
-        if self.max_tokens < 1:
-            raise ValueError(f"max_tokens must be 1 or more, got {self.max_tokens}")
+        one_of("over_long", self.over_long, OVER_LONG)
+        at_least("max_tokens", self.max_tokens, 1)
         most = np.iinfo(np.int32).max // self.max_tokens
         if not 1 <= self.shard_rows <= most:
             raise ValueError(f"shard_rows must be 1 to {most} (2^31 tokens), got {self.shard_rows}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from hanyi.params import config
+from hanyi.params import at_least, config, one_of
 from hanyi.scoring.metrics import METRICS
 from hanyi.training.schedule import SCHEDULES
 
@@ -37,16 +37,16 @@ class TrainConfig:
     def __post_init__(self) -> None:
         """Check ranges, and names against their registries."""
         for name in ("batch_tokens", "accumulate", "validate_every", "validate_rows", "save_every"):
-            _at_least(name, getattr(self, name), 1)
-        _at_least("average", self.average, 1)
+            at_least(name, getattr(self, name), 1)
+        at_least("average", self.average, 1)
         for name in ("seed", "warmup", "weight_decay", "clip", "patience"):
-            _at_least(name, getattr(self, name), 0)
+            at_least(name, getattr(self, name), 0)
         if self.max_steps is None and self.max_epochs is None:
             raise ValueError("max_steps or max_epochs must be a number, got null for both")
-        _at_least("max_steps", 1 if self.max_steps is None else self.max_steps, 1)
-        _at_least("max_epochs", 1 if self.max_epochs is None else self.max_epochs, 1)
-        _one_of("schedule", self.schedule, tuple(SCHEDULES))
-        _one_of("select", self.select, ("loss", *METRICS))
+        at_least("max_steps", 1 if self.max_steps is None else self.max_steps, 1)
+        at_least("max_epochs", 1 if self.max_epochs is None else self.max_epochs, 1)
+        one_of("schedule", self.schedule, SCHEDULES)
+        one_of("select", self.select, ("loss", *METRICS))
         if not 0.0 < self.learning_rate <= 1.0:
             raise ValueError(
                 f"learning_rate must be over 0 and at most 1, got {self.learning_rate}"
@@ -55,19 +55,9 @@ class TrainConfig:
         for beta in self.betas:
             _share("betas", beta)
         for corpus, times in self.repeats.items():
-            _at_least(f"repeats.{corpus}", times, 0)
-
-
-def _at_least(name: str, value: float, least: int) -> None:
-    if not value >= least:  # so that NaN is refused too
-        raise ValueError(f"{name} must be at least {least}, got {value}")
+            at_least(f"repeats.{corpus}", times, 0)
 
 
 def _share(name: str, value: float) -> None:
     if not 0.0 <= value < 1.0:
         raise ValueError(f"{name} must be at least 0 and under 1, got {value}")
-
-
-def _one_of(name: str, value: str, names: tuple[str, ...]) -> None:
-    if value not in names:
-        raise ValueError(f"{name} must be one of {', '.join(names)}, got {value}")

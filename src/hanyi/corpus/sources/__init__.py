@@ -10,7 +10,7 @@ from hanyi.artifacts import atomic_directory
 from hanyi.corpus.pairs import RawFile, write_list
 from hanyi.corpus.sources.files import FilesConfig, fetch_files
 from hanyi.corpus.sources.starter import StarterConfig, fetch_starter
-from hanyi.params import config
+from hanyi.params import config, one_of
 
 
 @config
@@ -24,8 +24,7 @@ class FetchConfig:
 
     def __post_init__(self) -> None:
         """Check the choice of source."""
-        if self.corpus not in SOURCES:
-            raise ValueError(f"corpus must be one of {', '.join(SOURCES)}, got {self.corpus!r}")
+        one_of("corpus", self.corpus, SOURCES)
 
 
 class Fetched(NamedTuple):

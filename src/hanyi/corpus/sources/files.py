@@ -12,7 +12,7 @@ from hanyi.corpus.formats import FORMATS
 from hanyi.corpus.formats.text import ENCODINGS
 from hanyi.corpus.pairs import SPLITS, WHOLE, RawFile
 from hanyi.errors import DataError
-from hanyi.params import config
+from hanyi.params import config, one_of
 
 log = logging.getLogger("hanyi.corpus")
 
@@ -38,12 +38,8 @@ class FilesConfig:
         """Check what can be checked without the files."""
         if not re.fullmatch(r"[\w-]+", self.name):
             raise ValueError(f"name must be letters, digits, - and _, got {self.name!r}")
-        if self.format not in FORMATS:
-            raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {self.format!r}")
-        if self.encoding not in ENCODINGS:
-            raise ValueError(
-                f"encoding must be one of {', '.join(ENCODINGS)}, got {self.encoding!r}"
-            )
+        one_of("format", self.format, FORMATS)
+        one_of("encoding", self.encoding, ENCODINGS)
         if len(self.delimiter) != 1 or self.delimiter in '"\r\n':
             raise ValueError(
                 f"delimiter must be one character, no quote and no line end, got {self.delimiter!r}"
