@@ -50,7 +50,8 @@ def merge(
         if key not in params:
             raise ParamsError(where, "an unknown key", "one of params.yaml", "mend the preset")
         section = params[key]
-        if isinstance(value, MutableMapping) and isinstance(section, MutableMapping) and section:
+        # An empty mapping replaces what is there, any other one is merged into it.
+        if isinstance(value, MutableMapping) and isinstance(section, MutableMapping) and value:
             merge(section, value, where)
         else:
             params[key] = value
