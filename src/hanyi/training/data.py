@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -14,6 +15,8 @@ from hanyi.errors import ParamsError
 from hanyi.tokens.batches import collate, padding, plan
 from hanyi.tokens.shards import EncodedSplit
 from hanyi.training.config import TrainConfig
+
+log = logging.getLogger("hanyi.training")
 
 Rows = NDArray[np.int64]
 
@@ -83,16 +86,12 @@ def repeated(
 ) -> Rows:
     """Give the rows of an epoch, those of each corpus as often as `repeats` says, once by default.
 
-    Raises `ParamsError` for a corpus that is not there and when no row is left.
+    A corpus that is not there is told and passed over: the weights of the starter's parts must not
+    stop somebody who trains on their own files. Raises `ParamsError` when no row is left.
     """
-    unknown = sorted(set(repeats) - set(corpora))
-    if unknown:
-        raise ParamsError(
-            f"train.repeats.{unknown[0]}",
-            "no such corpus",
-            f"one of {', '.join(corpora)}",
-            "mend the name",
-        )
+    for name in sorted(set(repeats) - set(corpora)):
+        there = ", ".join(corpora)
+        log.warning("train.repeats.%s: no such corpus among %s; passed over", name, there)
     times = np.array([repeats.get(name, 1) for name in corpora], np.int64)
     rows = np.repeat(np.arange(len(corpus)), times[corpus])
     if not len(rows):
