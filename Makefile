@@ -39,8 +39,9 @@ lock: .venv/installed  ## pin the newest versions that pyproject.toml allows
 # pip installs torch, since it alone honours a local wheel or index of CPU builds; uv is several times
 # faster for the rest, and takes the torch that is there as it is.
 .venv/installed: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("make: Python 3.10 or newer is needed; name one: make PYTHON=python3.12 ..." if sys.version_info < (3, 10) else 0)'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --progress-bar off --constraint requirements.lock torch uv
+	$(BIN)/pip install --disable-pip-version-check --constraint requirements.lock torch uv
 	$(BIN)/uv pip install --python $(BIN)/python --requirement requirements.lock
 	$(BIN)/uv pip install --python $(BIN)/python --no-deps --editable .
 	touch $@
