@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from hanyi.corpus.cleaning import PrepareConfig
-from hanyi.corpus.pipeline import prepare
+from hanyi.corpus.pipeline import REJECTED_FILE, prepare
 from hanyi.params import load_section
 from hanyi.tracking import Tracker
 from stages.harness import run
@@ -21,6 +21,8 @@ def main(tracker: Tracker) -> dict[str, Any]:
     table = funnel.table()
     for line in table:
         log.info("%s", line)
+    for reason in funnel.heavy():
+        log.warning("%s: look at %s", reason, PREPARED / REJECTED_FILE)
     tracker.text("\n".join(table) + "\n", "prepare/funnel.txt")
     return funnel.metrics()
 

@@ -43,3 +43,11 @@ def test_table() -> None:
 def test_reasons_are_listed_by_frequency() -> None:
     assert filled().reasons() == "leak 3, empty 1"
     assert Funnel().reasons() == ""
+
+
+def test_a_reason_that_took_many_rows_is_told() -> None:
+    funnel = filled()
+    assert funnel.heavy() == []
+    funnel.rejected["mine", "all", "length_ratio"] = 4
+    assert funnel.heavy() == ["length_ratio took 24% of all rows"]
+    assert Funnel().heavy() == []

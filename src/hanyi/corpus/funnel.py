@@ -13,6 +13,8 @@ from hanyi.corpus.pairs import SPLITS
 REASONS = (*READ_REASONS, *FILTERS, "duplicate", "leak")
 """Every reason for which a row can be rejected, in the order in which they are looked for."""
 
+HEAVY_SHARE = 0.2
+
 
 class Funnel:
     """Counts of rows by corpus and role of their file, and of kept rows by corpus and split."""
@@ -50,6 +52,16 @@ class Funnel:
         """List the reasons that occurred, the frequent ones first."""
         counts = Counter({name: self.reason(name) for name in REASONS})
         return ", ".join(f"{name} {count}" for name, count in counts.most_common() if count)
+
+    def heavy(self) -> list[str]:
+        """List the reasons that took more than a fifth of the rows: a parameter may be wrong."""
+        read = self.read.total()
+        shares = {name: self.reason(name) / max(read, 1) for name in REASONS}
+        return [
+            f"{name} took {share:.0%} of all rows"
+            for name, share in shares.items()
+            if share > HEAVY_SHARE
+        ]
 
     def table(self) -> list[str]:
         """Give the funnel as lines of text: one for each file, then one for each corpus."""
