@@ -15,6 +15,7 @@ from tests.training import train_config
         ({"save_every": -1}, "save_every must be at least 1"),
         ({"average": 0}, "average must be at least 1"),
         ({"seed": -1}, "seed must be at least 0"),
+        ({"seed": 2**63}, "seed must be under 2^63"),
         ({"warmup": -1}, "warmup must be at least 0"),
         ({"clip": -0.5}, "clip must be at least 0"),
         ({"max_steps": 0}, "max_steps must be at least 1"),

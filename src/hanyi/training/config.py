@@ -41,6 +41,8 @@ class TrainConfig:
         at_least("average", self.average, 1)
         for name in ("seed", "warmup", "weight_decay", "clip", "patience"):
             at_least(name, getattr(self, name), 0)
+        if self.seed >= 2**63:  # the most that PyTorch takes
+            raise ValueError(f"seed must be under 2^63, got {self.seed}")
         if self.max_steps is None and self.max_epochs is None:
             raise ValueError("max_steps or max_epochs must be a number, got null for both")
         at_least("max_steps", 1 if self.max_steps is None else self.max_steps, 1)
