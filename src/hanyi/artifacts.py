@@ -115,11 +115,10 @@ def read_header(path: Path, kind: str, version: int) -> dict[str, Any]:
     Raises `ArtifactError` unless it is of this kind and version.
     """
     remedy = "run `dvc repro`"
+    text = _read_text(path, f"a {kind} description")
     try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ArtifactError(path, "no such file", f"a {kind} description", remedy) from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        fields = json.loads(text)
+    except json.JSONDecodeError as error:
         raise ArtifactError(
             path, f"broken JSON ({error})", f"a {kind} description", remedy
         ) from None
@@ -135,13 +134,7 @@ def read_header(path: Path, kind: str, version: int) -> dict[str, Any]:
 
 def read_metrics(path: Path) -> dict[str, Any]:
     """Read a stage's metrics file; raise `ArtifactError` when it is missing or broken."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ArtifactError(
-            path, "no such file", "the stage's metrics", "run `dvc repro`"
-        ) from None
-    return parse_metrics(text, path)
+    return parse_metrics(_read_text(path, "the stage's metrics"), path)
 
 
 def parse_metrics(text: str, where: object) -> dict[str, Any]:
@@ -155,6 +148,18 @@ def parse_metrics(text: str, where: object) -> dict[str, Any]:
             return values
         found = type(values).__name__
     raise ArtifactError(where, found, "a JSON object of metrics", "run `dvc repro`")
+
+
+def _read_text(path: Path, expected: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        found = "no such file"
+    except UnicodeDecodeError as error:
+        found = f"broken JSON ({error})"
+    except (IsADirectoryError, NotADirectoryError, PermissionError) as error:
+        found = str(error.strerror).lower()
+    raise ArtifactError(path, found, expected, "run `dvc repro`")
 
 
 @contextmanager

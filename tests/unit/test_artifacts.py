@@ -15,6 +15,7 @@ from hanyi.artifacts import (
     digest_bytes,
     digest_file,
     read_header,
+    read_metrics,
     write_header,
     write_text,
 )
@@ -151,3 +152,13 @@ def test_a_broken_header_is_one_line(tmp_path: Path, content: bytes) -> None:
 def test_a_missing_header_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match=r"no such file.*dvc repro"):
         read_header(tmp_path / "index.json", "hanyi.raw", 1)
+
+
+def test_a_description_or_metrics_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "folder.json").mkdir()
+    (tmp_path / "bytes.json").write_bytes(b"\xff")
+    for name, found in (("folder", "is a directory"), ("bytes", "broken JSON")):
+        with pytest.raises(ArtifactError, match=rf"{name}\.json: {found}"):
+            read_header(tmp_path / f"{name}.json", "hanyi.raw", 1)
+        with pytest.raises(ArtifactError, match=rf"{name}\.json: {found}"):
+            read_metrics(tmp_path / f"{name}.json")
