@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.table import Table
 
 from hanyi.artifacts import parse_metrics, read_metrics
-from hanyi.errors import ArtifactError, HanyiError, ParamsError
+from hanyi.errors import ArtifactError, ParamsError
 from hanyi.params import flatten, load_section
 from hanyi.scoring.gate import CheckConfig, Verdict, judge
-from stages.harness import EXIT_FAULT
+from stages.harness import one_line_errors
 from stages.paths import METRICS
 
 SCORES = METRICS / "score.json"
@@ -91,9 +91,5 @@ def _table(verdicts: Sequence[Verdict]) -> str:
 
 
 if __name__ == "__main__":
-    try:
-        code = main(sys.argv[1:])
-    except HanyiError as error:
-        sys.stderr.write(f"check: error: {error}\n")
-        code = EXIT_FAULT
-    raise SystemExit(code)
+    with one_line_errors("check"):
+        raise SystemExit(main(sys.argv[1:]))

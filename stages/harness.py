@@ -8,7 +8,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -39,14 +40,22 @@ def run(name: str, main: Callable[[Tracker], Mapping[str, Any]]) -> None:
     signal.signal(signal.SIGTERM, _stopped)
     _die_with_parent()
     try:
-        with open_tracker(name) as tracker:
+        # Outside of the tracker for the one fault of its own: MLflow is missing.
+        with one_line_errors(name), open_tracker(name) as tracker:
             _run(name, main, tracker)
-    except HanyiError as error:  # MLflow itself is missing
-        _fail(name, str(error))
     except KeyboardInterrupt as stop:
         number = signal.SIGTERM if isinstance(stop, Stopped) else signal.SIGINT
         sys.stderr.write(f"{name}: stopped by {number.name}\n")
         raise SystemExit(EXIT_SIGNAL + number) from None
+
+
+@contextmanager
+def one_line_errors(name: str) -> Iterator[None]:
+    """End a script with one line on standard error and exit code 2 for a `HanyiError`."""
+    try:
+        yield
+    except HanyiError as error:
+        _fail(name, str(error))
 
 
 def _run(name: str, main: Callable[[Tracker], Mapping[str, Any]], tracker: Tracker) -> None:

@@ -14,9 +14,9 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from hanyi.artifacts import write_text
-from hanyi.errors import HanyiError, ParamsError
+from hanyi.errors import ParamsError
 from hanyi.params import PARAMS_FILE, read_params
-from stages.harness import EXIT_FAULT
+from stages.harness import one_line_errors
 
 PRESETS = Path("presets")
 
@@ -62,8 +62,5 @@ def _null(representer: Any, _: None) -> Any:
 
 
 if __name__ == "__main__":
-    try:
+    with one_line_errors("preset"):
         main(sys.argv[1:])
-    except HanyiError as error:
-        sys.stderr.write(f"preset: error: {error}\n")
-        sys.exit(EXIT_FAULT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,11 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from hanyi.artifacts import read_metrics
-from hanyi.errors import ArtifactError, HanyiError
+from hanyi.errors import ArtifactError
 from hanyi.params import flatten
 from hanyi.scoring.metrics import LABELS
 from hanyi.scoring.pairing import Pair, by_corpus, read_pairs
-from stages.harness import EXIT_FAULT
+from stages.harness import one_line_errors
 from stages.paths import CURVES, DECODED, METRICS, PREPARED
 
 SAMPLES = 8
@@ -149,8 +148,5 @@ def _grid(rows: Iterable[tuple[str, str]]) -> Table:
 
 
 if __name__ == "__main__":
-    try:
+    with one_line_errors("summary"):
         main(Console(highlight=False))
-    except HanyiError as error:
-        sys.stderr.write(f"summary: error: {error}\n")
-        raise SystemExit(EXIT_FAULT) from None
