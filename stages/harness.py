@@ -14,11 +14,10 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from hanyi.artifacts import canonical_json, write_text
-from hanyi.errors import HanyiError
+from hanyi.errors import EXIT_FAULT, HanyiError
 from hanyi.tracking import Tracker, open_tracker
 from stages.paths import METRICS
 
-EXIT_FAULT = 2
 EXIT_SIGNAL = 128  # plus the signal's number, as shells do
 FULL = {errno.ENOSPC, errno.EDQUOT}
 PR_SET_PDEATHSIG = 1

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hanyi.errors import DataError, HanyiError, ParamsError
+from hanyi.errors import EXIT_FAULT, DataError, HanyiError, ParamsError
 from hanyi.params import PARAMS_FILE, load_section
 
 if TYPE_CHECKING:
     from hanyi.decoding.engine import SearchConfig
     from hanyi.translator import Translator
 
-EXIT_FAULT = 2
 LINES_AT_ONCE = 512
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)

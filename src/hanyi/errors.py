@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+EXIT_FAULT = 2
+"""Exit code of a stage or command that tells such an error."""
+
 
 class HanyiError(Exception):
     """A fault outside the code, told in one line.
