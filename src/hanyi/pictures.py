@@ -41,8 +41,6 @@ def draw_attention(
         [f"#{number}" if lacking(text, fonts) else text for number, text in side]
         for side in (rows, columns)
     ]
-    if any(label.startswith("#") for side in labels for label in side):
-        log.warning("no installed font has all characters, so some tokens are shown by number")
     heads = len(weights)
     across = min(COLUMNS, heads)
     down = math.ceil(heads / across)
@@ -59,6 +57,8 @@ def draw_attention(
         axes.set_xticks(range(len(columns)), labels[1], fontsize=8, family=fonts, rotation=90)
     with atomic_file(path) as temporary:
         figure.savefig(temporary, format=path.suffix.lstrip("."), dpi=150)
+    if any(label.startswith("#") for side in labels for label in side):
+        log.warning("no installed font has all characters, so some tokens are shown by number")
 
 
 def fonts_for(texts: Iterable[str]) -> list[str]:
