@@ -7,7 +7,7 @@ from typing import Any
 
 from hanyi.artifacts import atomic_directory
 from hanyi.params import at_least, config, load_section
-from hanyi.tokens.bpe import BpeConfig, check_vocab, check_word_chars, train_tokenizer
+from hanyi.tokens.bpe import BpeConfig, check_digits, check_vocab, check_word_chars, train_tokenizer
 from hanyi.tokens.fertility import measure
 from hanyi.tokens.prepared import SPLITS, read_sample
 from hanyi.tracking import Tracker
@@ -24,7 +24,7 @@ class TokenizersConfig:
     src_vocab: int
     tgt_vocab: int
     max_word_chars: int
-    split_digits: bool
+    max_digits: int
     sample_chars: int
 
     def __post_init__(self) -> None:
@@ -32,6 +32,7 @@ class TokenizersConfig:
         check_vocab("src_vocab", self.src_vocab)
         check_vocab("tgt_vocab", self.tgt_vocab)
         check_word_chars(self.max_word_chars)
+        check_digits(self.max_digits)
         at_least("sample_chars", self.sample_chars, 1)
 
     def bpe(self, side: str) -> BpeConfig:
@@ -39,7 +40,7 @@ class TokenizersConfig:
         return BpeConfig(
             vocab=self.src_vocab if side == "src" else self.tgt_vocab,
             max_word_chars=self.max_word_chars,
-            split_digits=self.split_digits,
+            max_digits=self.max_digits,
         )
 
 

@@ -78,7 +78,7 @@ def tiny_tokenizers(directory: Path) -> tuple[Tokenizer, Tokenizer]:
     directory.mkdir(parents=True)
     made = []
     for side, texts in (("src", SENTENCES), ("tgt", TRANSLATIONS)):
-        config = BpeConfig(vocab=270, max_word_chars=8, split_digits=True)
+        config = BpeConfig(vocab=270, max_word_chars=8, max_digits=1)
         tokenizer = train_tokenizer(texts, config)
         tokenizer.save(directory / f"{side}.json")
         made.append(tokenizer)

@@ -77,7 +77,7 @@ def make_corpus(root: Path, train: int = 40, valid: int = 8) -> Path:
         frames[name] = root / f"data/prepared/{name}.parquet"
         frames[name].parent.mkdir(parents=True, exist_ok=True)
         frame.to_parquet(frames[name], index=False)
-    bpe = BpeConfig(vocab=270, max_word_chars=8, split_digits=False)
+    bpe = BpeConfig(vocab=270, max_word_chars=8, max_digits=64)
     text = list(zip(*pairs(400, seed=9), strict=True))
     tokenizers = Pair(train_tokenizer(text[0], bpe), train_tokenizer(text[1], bpe))
     tokenizers.src.save(root / "models/tokenizers/src.json")

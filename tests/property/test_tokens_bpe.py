@@ -18,8 +18,8 @@ TEXTS = [
 
 
 @lru_cache
-def trained(max_word_chars: int, split_digits: bool) -> Tokenizer:
-    settings_ = BpeConfig(vocab=290, max_word_chars=max_word_chars, split_digits=split_digits)
+def trained(max_word_chars: int, max_digits: int) -> Tokenizer:
+    settings_ = BpeConfig(vocab=290, max_word_chars=max_word_chars, max_digits=max_digits)
     return train_tokenizer(TEXTS, settings_)
 
 
@@ -36,9 +36,11 @@ awkward = st.lists(
 
 
 @settings(max_examples=200, deadline=None)
-@given(text=awkward, max_word_chars=st.sampled_from([1, 8, 64]), split_digits=st.booleans())
-def test_any_text_comes_back(text: str, max_word_chars: int, split_digits: bool) -> None:
-    tokenizer = trained(max_word_chars, split_digits)
+@given(
+    text=awkward, max_word_chars=st.sampled_from([1, 8, 64]), max_digits=st.sampled_from([1, 2, 64])
+)
+def test_any_text_comes_back(text: str, max_word_chars: int, max_digits: int) -> None:
+    tokenizer = trained(max_word_chars, max_digits)
     ids = tokenizer.encode(text)
     assert tokenizer.decode(ids) == text
     assert all(len(SPECIALS) <= number < tokenizer.size for number in ids)

@@ -59,7 +59,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_params(tmp_path)
     for split, rows in ROWS.items():
         write_split(tmp_path, split, rows)
-    config = BpeConfig(vocab=262, max_word_chars=8, split_digits=True)
+    config = BpeConfig(vocab=262, max_word_chars=8, max_digits=1)
     for side, text in [("src", "我们我们"), ("tgt", "Tea tea")]:
         train_tokenizer([text] * 9, config).save(tmp_path / f"models/tokenizers/{side}.json")
     return tmp_path
@@ -185,7 +185,7 @@ def test_equal_bytes_in_another_process(here: Path, root: Path) -> None:
 
 def test_new_tokenizers_make_the_shards_foreign(here: Path) -> None:
     main(Tracker())
-    config = BpeConfig(vocab=261, max_word_chars=8, split_digits=True)
+    config = BpeConfig(vocab=261, max_word_chars=8, max_digits=1)
     train_tokenizer(["我们我们"] * 9, config).save(Path("models/tokenizers/src.json"))
     with pytest.raises(ArtifactError, match=r"train/index\.json: tokens of src tokenizer .* mixed"):
         opened("train").require_tokenizers(tokenizer("src").digest, tokenizer("tgt").digest)

@@ -25,7 +25,7 @@ SETTINGS = {
     "src_vocab": 285,
     "tgt_vocab": 280,
     "max_word_chars": 8,
-    "split_digits": True,
+    "max_digits": 1,
     "sample_chars": 1000000,
 }
 TRAIN = [
@@ -112,7 +112,7 @@ def test_learns_from_train_alone(here: Path) -> None:
 def test_settings_reach_the_tokenizers(here: Path) -> None:
     main(Tracker())
     before = digest_file(here / "models/tokenizers/src.json")
-    for change in ({"src_vocab": 284}, {"max_word_chars": 4}, {"split_digits": "false"}):
+    for change in ({"src_vocab": 284}, {"max_word_chars": 4}, {"max_digits": 2}):
         write_params(here, **change)
         main(Tracker())
         assert digest_file(here / "models/tokenizers/src.json") != before

@@ -25,8 +25,8 @@ TEXTS = [
 ] * 3
 
 
-def config(vocab: int = 300, max_word_chars: int = 8, split_digits: bool = True) -> BpeConfig:
-    return BpeConfig(vocab=vocab, max_word_chars=max_word_chars, split_digits=split_digits)
+def config(vocab: int = 300, max_word_chars: int = 8, max_digits: int = 1) -> BpeConfig:
+    return BpeConfig(vocab=vocab, max_word_chars=max_word_chars, max_digits=max_digits)
 
 
 @pytest.fixture(scope="module")
@@ -107,8 +107,10 @@ def test_runs_without_a_space_are_cut(bpe: Tokenizer) -> None:
 
 def test_digits_are_apart_when_asked(bpe: Tokenizer) -> None:
     assert words(bpe, "paid 00700") == ["paid", " ", "0", "0", "7", "0", "0"]
-    whole = train_tokenizer(TEXTS, config(split_digits=False))
-    assert words(whole, "paid 00700") == ["paid", " 00700"]
+    pairs = train_tokenizer(TEXTS, config(max_digits=2))
+    assert words(pairs, "paid 00700") == ["paid", " ", "00", "70", "0"]
+    whole = train_tokenizer(TEXTS, config(max_digits=64))
+    assert words(whole, "paid 00700") == ["paid", " ", "00700"]
     assert len(bpe.encode("00700")) == 5
 
 
@@ -139,7 +141,7 @@ TRAIN = """
 import sys
 from hanyi.tokens.bpe import BpeConfig, train_tokenizer
 texts = [f"{a}{b}{c} {c}{b} {a}{a}" for a in "abcd天地" for b in "hijk玄黄" for c in "nopq宇宙"]
-config = BpeConfig(vocab=340, max_word_chars=8, split_digits=True)
+config = BpeConfig(vocab=340, max_word_chars=8, max_digits=1)
 sys.stdout.write(train_tokenizer(texts, config).digest)
 """
 

@@ -31,12 +31,13 @@ class BpeConfig:
 
     vocab: int
     max_word_chars: int
-    split_digits: bool
+    max_digits: int
 
     def __post_init__(self) -> None:
         """Check the ranges."""
         check_vocab("vocab", self.vocab)
         check_word_chars(self.max_word_chars)
+        check_digits(self.max_digits)
 
 
 def check_vocab(name: str, tokens: int) -> None:
@@ -53,21 +54,27 @@ def check_word_chars(chars: int) -> None:
         raise ValueError(f"max_word_chars must be 1 to {LONGEST_WORD}, got {chars}")
 
 
-def word_pattern(max_word_chars: int, *, split_digits: bool) -> str:
+def check_digits(digits: int) -> None:
+    """Raise `ValueError` unless the digits of a token are bounded by a number that makes sense."""
+    if not 1 <= digits <= LONGEST_WORD:
+        raise ValueError(f"max_digits must be 1 to {LONGEST_WORD}, got {digits}")
+
+
+def word_pattern(max_word_chars: int, max_digits: int) -> str:
     """Give the regular expression whose matches are the words, inside which pieces are merged.
 
     A word is at most `max_word_chars` of an unspaced script; or an apostrophe with up to two final
-    letters ('s, 'll); or letters, signs or digits, with one space before them; or white space.
+    letters ('s, 'll); or letters or signs, with one space before them; or at most `max_digits`
+    digits, without it, so that a number has the same tokens in both languages; or white space.
     Letters never join signs, so no piece can spell a special token such as `<eos>`.
     """
     other = r"\p{L}\p{M}"
-    digits = r"\p{N}" if split_digits else rf" ?\p{{N}}{{1,{LONGEST_WORD}}}"
     return "|".join(
         [
             rf"[{UNSPACED}]{{1,{max_word_chars}}}",
             rf"['’][\p{{L}}&&[^{UNSPACED}]]{{1,2}}(?![{other}])",
             rf" ?[{other}&&[^{UNSPACED}]]{{1,{LONGEST_WORD}}}",
-            digits,
+            rf"\p{{N}}{{1,{max_digits}}}",
             rf" ?[^\s{other}\p{{N}}]{{1,{LONGEST_WORD}}}",
             r"\s",
         ]
@@ -82,7 +89,7 @@ def train_tokenizer(
     Raises `ParamsError`, which names `where`, when the texts do not give as many tokens as asked.
     """
     bpe = tokenizers.Tokenizer(models.BPE())
-    pattern = word_pattern(config.max_word_chars, split_digits=config.split_digits)
+    pattern = word_pattern(config.max_word_chars, config.max_digits)
     bpe.pre_tokenizer = pre_tokenizers.Sequence(
         [
             pre_tokenizers.Split(Regex(pattern), "isolated"),
