@@ -27,6 +27,7 @@ SIZES: dict[str, Any] = {
     "norm": "pre",
     "positions": "interleaved",
     "attention": "explicit",
+    "embedding_std": None,
     "tie_output": True,
 }
 SENTENCES = ["我爱你。", "他爱我。", "你好吗？", "他好。", "我们很好。", "你们爱他吗？"] * 3

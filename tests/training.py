@@ -38,7 +38,7 @@ CPU = torch.device("cpu")
 MODEL: dict[str, Any] = {
     "d_model": 16, "heads": 2, "d_ff": 32, "layers": 1, "decoder_layers": None, "dropout": 0.1,
     "attention_dropout": 0.0, "activation": "relu", "norm": "pre", "positions": "interleaved",
-    "attention": "auto", "tie_output": True,
+    "attention": "auto", "embedding_std": None, "tie_output": True,
 }  # fmt: skip
 TRAIN: dict[str, Any] = {
     "seed": 1, "batch_tokens": 60, "accumulate": 1, "max_steps": 12, "max_epochs": None,

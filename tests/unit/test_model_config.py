@@ -26,6 +26,7 @@ from tests.models import SIZES, tiny_config
         ({"attention": "x"}, "attention must be one of auto, explicit, fused, got x"),
         ({"head": 4}, "model.head"),
         ({"heads": "4"}, "model.heads"),
+        ({"embedding_std": 0.0}, "embedding_std must be over 0 and at most 1, got 0.0"),
         ({"tie_output": 1}, "model.tie_output"),
     ],
 )

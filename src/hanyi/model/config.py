@@ -17,6 +17,7 @@ class ModelConfig:
     d_ff: int
     layers: int
     decoder_layers: int | None
+    embedding_std: float | None
     dropout: float
     attention_dropout: float
     activation: str
@@ -37,6 +38,10 @@ class ModelConfig:
             )
         if self.d_model % 2:  # a sine and a cosine for each frequency
             raise ValueError(f"d_model must be even, got {self.d_model}")
+        if self.embedding_std is not None and not 0 < self.embedding_std <= 1:
+            raise ValueError(
+                f"embedding_std must be over 0 and at most 1, got {self.embedding_std}"
+            )
         for name in ("dropout", "attention_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name} must be in [0, 1), got {getattr(self, name)}")
