@@ -31,6 +31,7 @@ def project(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Proj
     """Stand in an empty project; give the function that fills `data/raw` and sets parameters."""
     yaml = YAML()
     params = yaml.load((root / "params.yaml").read_text(encoding="utf-8"))
+    params["prepare"].update(unicode="NFC", max_chars=400, length_ratio=[0.3, 20.0])
     params["prepare"]["split"].update(valid=3, test=5)
     monkeypatch.chdir(tmp_path)
     RAW.mkdir(parents=True)
