@@ -1,82 +1,62 @@
-"""Raw files as `fetch` leaves them in `data/raw/`, and the rows that come out of them."""
+"""The list of raw tables that `fetch` leaves in `data/raw/`, and the splits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from hanyi.artifacts import read_header, write_header
 from hanyi.errors import ArtifactError
 
 LIST = "corpora.json"
 KIND = "hanyi.raw"
-VERSION = 1
+VERSION = 2
 
 SPLITS = ("train", "valid", "test")
 WHOLE = "all"
-"""Role of a file whose rows `prepare` divides into the splits that its corpus has no file for."""
+"""Role of a part whose rows `prepare` divides into the splits that its corpus has no part for."""
 ROLES = (*SPLITS, WHOLE)
 
 
-class Row(NamedTuple):
-    """One row of a raw file.
-
-    `line` counts from 1 and is the row's first line. `fault` is the reason why the row could not be
-    read (then `src` holds its text as far as it goes), or None.
-    """
-
-    line: int
-    src: str
-    tgt: str
-    fault: str | None
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RawFile:
-    """One file of `data/raw/` and how to read it.
+class Part:
+    """One table of `data/raw/`: the rows of a corpus in one role.
 
-    `path` is relative to that folder; `source` is the user's own name for the file, for messages.
-    Columns count from 0; `columns` is how many each row has.
+    `path` is relative to that folder, the schema is `tables.RAW`. `weight` says how often each row
+    occurs in an epoch of training.
     """
 
     corpus: str
     role: str
     path: str
-    format: str
-    delimiter: str
-    src_column: int
-    tgt_column: int
-    columns: int
-    header: bool
-    encoding: str
-    source: str
+    rows: int
+    weight: float
 
 
-def write_list(directory: Path, files: Iterable[RawFile]) -> None:
-    """Write `corpora.json`, which lists the files in reading order."""
-    write_header(directory / LIST, KIND, VERSION, {"files": [asdict(file) for file in files]})
+def write_list(directory: Path, parts: Iterable[Part]) -> None:
+    """Write `corpora.json`, which lists the parts in reading order."""
+    write_header(directory / LIST, KIND, VERSION, {"parts": [asdict(part) for part in parts]})
 
 
-def read_list(directory: Path) -> list[RawFile]:
-    """Read `corpora.json`; raise `ArtifactError` when it is broken or a file of it is missing."""
+def read_list(directory: Path) -> list[Part]:
+    """Read `corpora.json`; raise `ArtifactError` when it is broken or a table of it is missing."""
     fields = read_header(directory / LIST, KIND, VERSION)
     try:
-        files = [RawFile(**entry) for entry in fields["files"]]
+        parts = [Part(**entry) for entry in fields["parts"]]
     except (KeyError, TypeError) as error:
         raise ArtifactError(
             directory / LIST,
-            f"a list of files that cannot be read ({error})",
+            f"a list of tables that cannot be read ({error})",
             "the fields that fetch writes",
             "run `dvc repro --force fetch`",
         ) from None
-    for file in files:
-        if not (directory / file.path).is_file():
+    for part in parts:
+        if not (directory / part.path).is_file():
             raise ArtifactError(
-                directory / file.path,
+                directory / part.path,
                 "no such file",
-                f"the file that {LIST} names",
+                f"the table that {LIST} names",
                 "run `dvc repro --force fetch`",
             )
-    return files
+    return parts
