@@ -1,0 +1,132 @@
+"""Blocks of sentence pairs, and what the rules ask of them, computed once for all rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from hanyi.corpus.cleaning.characters import CLASSES, LETTERS, UNSPACED, Class
+from hanyi.corpus.languages import Languages
+
+Mask = NDArray[np.bool_]
+
+
+def text_codes(text: pa.StringArray) -> NDArray[np.uint32]:
+    """Give the code points of all texts, one after the other."""
+    start, end = text.offset, text.offset + len(text)
+    offsets = np.frombuffer(text.buffers()[1], np.int32)[start : end + 1]
+    data = text.buffers()[2]
+    joined = bytes(memoryview(data)[offsets[0] : offsets[-1]]) if data else b""
+    return np.frombuffer(joined.decode("utf-8").encode("utf-32-le"), np.uint32)
+
+
+class Side:
+    """One side of a block: its texts, without nulls, and their features.
+
+    Arrays are `[rows]` or `[chars]`, all characters of all rows one after the other.
+    """
+
+    def __init__(self, text: pa.StringArray) -> None:
+        self.text = text
+        self.rows = len(text)
+
+    @cached_property
+    def codes(self) -> NDArray[np.uint32]:
+        """Code points, `[chars]`."""
+        return text_codes(self.text)
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """Characters of each row, `[rows]`."""
+        return pc.utf8_length(self.text).to_numpy(zero_copy_only=False).astype(np.int64)
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        """Where each row begins in `codes`, and the end, `[rows + 1]`."""
+        starts = np.zeros(self.rows + 1, np.int64)
+        np.cumsum(self.lengths, out=starts[1:])
+        return starts
+
+    @cached_property
+    def row_of(self) -> NDArray[np.int64]:
+        """The row of each character, `[chars]`."""
+        return np.repeat(np.arange(self.rows), self.lengths)
+
+    @cached_property
+    def classes(self) -> NDArray[np.uint8]:
+        """The class of each character, `[chars]`."""
+        return CLASSES[self.codes]
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Characters of each class, `[rows, classes]`."""
+        width = len(Class)
+        places = self.row_of * width
+        places += self.classes
+        return np.bincount(places, minlength=self.rows * width).reshape(-1, width)
+
+    @cached_property
+    def letters(self) -> NDArray[np.int64]:
+        """Letters of all scripts, `[rows]`."""
+        return self.counts[:, LETTERS].sum(axis=1)
+
+    @cached_property
+    def words(self) -> NDArray[np.int64]:
+        """Words, `[rows]`: runs that white space parts; an unspaced script's letters, each one.
+
+        A run with letters of both kinds counts as its unspaced letters and one more.
+        """
+        classes = self.classes
+        unspaced = np.isin(classes, UNSPACED)
+        white = (classes == Class.SPACE) | (classes == Class.WHITE)
+        other = ~(white | unspaced)
+        begins = other.copy()
+        begins[1:] &= ~other[:-1]
+        first = self.starts[:-1][self.lengths > 0]
+        begins[first] = other[first]
+        return self.count_of(begins | unspaced)
+
+    def count_of(self, chars: Mask) -> NDArray[np.int64]:
+        """Count the characters of a mask `[chars]` in each row."""
+        if not chars.any():
+            return np.zeros(self.rows, np.int64)
+        return np.bincount(self.row_of[chars], minlength=self.rows)
+
+    def any_of(self, chars: Mask) -> Mask:
+        """Tell for each row whether it has a character of a mask `[chars]`."""
+        found = np.zeros(self.rows, np.bool_)
+        found[self.row_of[chars]] = True
+        return found
+
+    def strings(self, rows: NDArray[np.int64]) -> list[str]:
+        """Give the texts of chosen rows."""
+        texts: list[str] = self.text.take(pa.array(rows)).to_pylist()
+        return texts
+
+    def replaced(self, rows: NDArray[np.int64], texts: list[str]) -> Side:
+        """Give a side with other texts in some rows, given in ascending order."""
+        if not len(rows):
+            return self
+        mask = np.zeros(self.rows, np.bool_)
+        mask[rows] = True
+        new: Any = pc.replace_with_mask(self.text, pa.array(mask), pa.array(texts))
+        return Side(new)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of sentence pairs and the languages of their sides."""
+
+    src: Side
+    tgt: Side
+    languages: Languages
+
+    def side(self, name: str) -> Side:
+        """Give the side called src or tgt."""
+        return self.src if name == "src" else self.tgt
