@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import langcodes
+from langcodes.tag_parser import LanguageTagError
 
 from hanyi.params import config
 
@@ -46,7 +47,7 @@ def matches(wanted: str, found: str) -> bool:
     """
     try:
         asked, given = _parsed(wanted), _parsed(found)
-    except langcodes.LanguageTagError:
+    except LanguageTagError:
         return False
     return asked.language == given.language and all(
         one in {None, other}

@@ -16,6 +16,9 @@ from hanyi.corpus.languages import Languages
 
 Mask = NDArray[np.bool_]
 
+_UNSPACED = np.isin(np.arange(len(Class)), UNSPACED)
+_OTHER = ~np.isin(np.arange(len(Class)), [*UNSPACED, Class.SPACE, Class.WHITE])
+
 
 def text_codes(text: pa.StringArray) -> NDArray[np.uint32]:
     """Give the code points of all texts, one after the other."""
@@ -44,7 +47,7 @@ class Side:
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
         """Characters of each row, `[rows]`."""
-        return pc.utf8_length(self.text).to_numpy(zero_copy_only=False).astype(np.int64)
+        return np.asarray(pc.utf8_length(self.text), np.int64)
 
     @cached_property
     def starts(self) -> NDArray[np.int64]:
@@ -74,7 +77,7 @@ class Side:
     @cached_property
     def letters(self) -> NDArray[np.int64]:
         """Letters of all scripts, `[rows]`."""
-        return self.counts[:, LETTERS].sum(axis=1)
+        return np.asarray(self.counts[:, LETTERS].sum(axis=1))
 
     @cached_property
     def words(self) -> NDArray[np.int64]:
@@ -82,10 +85,7 @@ class Side:
 
         A run with letters of both kinds counts as its unspaced letters and one more.
         """
-        classes = self.classes
-        unspaced = np.isin(classes, UNSPACED)
-        white = (classes == Class.SPACE) | (classes == Class.WHITE)
-        other = ~(white | unspaced)
+        unspaced, other = _UNSPACED.take(self.classes), _OTHER.take(self.classes)
         begins = other.copy()
         begins[1:] &= ~other[:-1]
         first = self.starts[:-1][self.lengths > 0]
