@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Literal
+
 import langcodes
 from langcodes.tag_parser import LanguageTagError
 
@@ -53,6 +56,18 @@ def matches(wanted: str, found: str) -> bool:
         one in {None, other}
         for one, other in ((asked.script, given.script), (asked.territory, given.territory))
     )
+
+
+@lru_cache(maxsize=4096)
+def side_of(languages: Languages, code: str) -> Literal["src", "tgt"] | None:
+    """Tell which side of the pair a code found in a file belongs to, None for neither.
+
+    Where both take it, as zh and zh-TW take zh-TW, it belongs to the one that asks for more.
+    """
+    src, tgt = matches(languages.src, code), matches(languages.tgt, code)
+    if src and tgt:
+        return "tgt" if matches(languages.src, languages.tgt) else "src"
+    return "src" if src else "tgt" if tgt else None
 
 
 def scripts(code: str) -> tuple[str, ...]:
