@@ -16,8 +16,9 @@ from hanyi.errors import ParamsError
 from hanyi.params import load_section, parse, read_params
 
 ROOT = Path(__file__).resolve().parents[2]
-# Sections that belong to no DVC stage: `model` is used by train, `check` by the gate.
-EXTRA_SECTIONS = ("model", "check")
+# Sections that belong to no single stage: `languages` is used by fetch and prepare, `model` by train,
+# `check` by the gate.
+EXTRA_SECTIONS = ("languages", "model", "check")
 PRESETS = sorted(path.name for path in (ROOT / "presets").glob("*.yaml"))
 
 

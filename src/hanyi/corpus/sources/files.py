@@ -1,100 +1,80 @@
-"""The user's own files: one corpus, with valid and test files or without."""
+"""The user's own files below `fetch.inputs`: a path, a glob, or a folder of Parquet parts."""
 
 from __future__ import annotations
 
-import logging
 import os
 import re
-import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
-from hanyi.corpus.formats import FORMATS
-from hanyi.corpus.formats.text import ENCODINGS
-from hanyi.corpus.pairs import SPLITS, WHOLE, RawFile
+from hanyi.corpus.sources.config import CorpusConfig
 from hanyi.errors import DataError
-from hanyi.params import config, one_of
 
-log = logging.getLogger("hanyi.corpus")
-
-SECTION = "fetch.files"
+_GLOB = re.compile(r"[*?\[]")
 
 
-@config
-class FilesConfig:
-    """Where the user's files are, below `fetch.inputs`, and how to read them."""
+def find_files(corpus: CorpusConfig, inputs: Path, where: str) -> list[tuple[Path, ...]]:
+    """Give the files of an entry, sorted by name; for two names the pairs of files.
 
-    name: str
-    train: str
-    valid: str | None
-    test: str | None
-    format: str
-    delimiter: str
-    src_column: int
-    tgt_column: int
-    header: bool
-    encoding: str
-
-    def __post_init__(self) -> None:
-        """Check what can be checked without the files."""
-        if not re.fullmatch(r"[\w-]+", self.name):
-            raise ValueError(f"name must be letters, digits, - and _, got {self.name!r}")
-        one_of("format", self.format, FORMATS)
-        one_of("encoding", self.encoding, ENCODINGS)
-        if len(self.delimiter) != 1 or self.delimiter in '"\r\n':
-            raise ValueError(
-                f"delimiter must be one character, no quote and no line end, got {self.delimiter!r}"
-            )
-        if min(self.src_column, self.tgt_column) < 0 or self.src_column == self.tgt_column:
-            raise ValueError(
-                "src_column and tgt_column must differ and count from 0,"
-                f" got {self.src_column} and {self.tgt_column}"
-            )
-        given = [name for name in (self.train, self.valid, self.test) if name is not None]
-        if "" in given or len(set(given)) < len(given):
-            raise ValueError(f"train, valid and test must be different files, got {given}")
-
-
-def fetch_files(files: FilesConfig, inputs: Path, directory: Path) -> list[tuple[RawFile, int]]:
-    """Check the files, then copy them as they are, packed or plain; give each with its rows.
-
-    Raises `DataError` that names the file, the line and the parameter to set.
+    Raises `DataError` for none, for one outside of `inputs`, and for two lists of unequal length.
     """
-    checked = []
-    for role in SPLITS:
-        name = getattr(files, role)
-        if name is not None:
-            path = _inside(inputs, name, f"{SECTION}.{role}")
-            raw = FORMATS[files.format].inspect(path, _describe(files, role, path), section=SECTION)
-            checked.append((path, raw, _count(path, raw)))
-    for path, raw, _ in checked:
-        shutil.copyfile(path, directory / raw.path)
-    return [(raw, rows) for _, raw, rows in checked]
+    sides = [_files(name, inputs, f"{where}.source") for name in corpus.names]
+    counts = [len(side) for side in sides]
+    if len(set(counts)) > 1:
+        raise DataError(
+            f"{where}.source", " and ".join(f"{count} files" for count in counts),
+            "as many files of the target side as of the source side", "mend the names or the globs",
+        )  # fmt: skip
+    return list(zip(*sides, strict=True))
 
 
-def _describe(files: FilesConfig, role: str, path: Path) -> RawFile:
-    ending = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
-    whole = role == "train" and None in (files.valid, files.test)
-    return RawFile(
-        corpus=files.name, role=WHOLE if whole else role, path=f"{files.name}.{role}{ending}",
-        format=files.format, delimiter=files.delimiter, src_column=files.src_column,
-        tgt_column=files.tgt_column, columns=0, header=files.header, encoding=files.encoding,
-        source=getattr(files, role),
-    )  # fmt: skip
+def name_below(path: Path, inputs: Path) -> str:
+    """Give a file's path below `inputs`: the user's own name of it."""
+    return path.relative_to(inputs).as_posix()
 
 
-def _count(path: Path, raw: RawFile) -> int:
-    """Read a file to its end, which shows a broken one before anything is written."""
-    rows = faults = 0
-    for row in FORMATS[raw.format].read(path, raw):
-        if rows == faults and row.fault is None:
-            log.info("%s:%d: source %.60r, target %.60r", path, row.line, row.src, row.tgt)
-        rows += 1
-        faults += row.fault is not None
-    log.info("%s: %d rows, %d of them cannot be read as pairs", path, rows, faults)
-    return rows
+def _files(name: str, inputs: Path, where: str) -> list[Path]:
+    path = _inside(inputs, name, where)
+    if path.is_dir():
+        if found := sorted(_parts(path)):
+            return found
+        raise DataError(
+            where, f"no .parquet file in {path}", "the parts of a table",
+            f"name the files, such as {name.rstrip('/')}/*.tsv.gz",
+        )  # fmt: skip
+    if path.is_file() or not _GLOB.search(name):
+        if path.is_file():
+            return [path]
+        raise DataError(path, "no such file", f"the file that {where} names", _there(inputs, where))
+    pattern = path.relative_to(inputs).as_posix()
+    matches = [match for match in inputs.glob(pattern) if not match.name.startswith(".")]
+    found = sorted(match for match in matches if match.is_file())
+    if found:
+        return found
+    if parts := sorted(part for match in matches if match.is_dir() for part in _parts(match)):
+        return parts
+    raise DataError(where, f"{name} matches nothing", f"files in {inputs}", _there(inputs, where))
 
 
-def _inside(inputs: Path, name: str, key: str) -> Path:
+def _parts(folder: Path) -> Iterator[Path]:
+    """Give the Parquet files below a folder, as Spark, Ray and Dask leave them.
+
+    Names that begin with _ or . are notes of the engine or halves of a broken run.
+    """
+    for path in folder.rglob("*.parquet"):
+        hidden = any(part.startswith(("_", ".")) for part in path.relative_to(folder).parts)
+        if path.is_file() and not hidden:
+            yield path
+
+
+def _there(inputs: Path, where: str) -> str:
+    """Say what lies in `inputs`: a wrong name is then seen at once."""
+    names = sorted(path.name for path in inputs.iterdir() if not path.name.startswith("."))
+    shown = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    return f"set {where} or put it there ({inputs} has {shown or 'no files'})"
+
+
+def _inside(inputs: Path, name: str, where: str) -> Path:
     """Join the paths; DVC watches `inputs` alone, so a file elsewhere could change unseen."""
     folder = os.path.normpath(inputs.absolute())
     place = os.path.normpath(inputs.absolute() / name)
@@ -102,7 +82,7 @@ def _inside(inputs: Path, name: str, key: str) -> Path:
         raise DataError("fetch.inputs", f"no folder {inputs}", "one", "make it or name another")
     if os.path.commonpath([folder, place]) != folder or place == folder:
         raise DataError(
-            key, name, f"a file below fetch.inputs ({inputs}), which DVC watches",
+            where, name, f"a file below fetch.inputs ({inputs}), which DVC watches",
             "move the file there or set fetch.inputs",
         )  # fmt: skip
     return inputs / Path(place).relative_to(folder)
