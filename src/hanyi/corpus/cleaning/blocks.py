@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hanyi.corpus.cleaning.characters import CLASSES, LETTERS, UNSPACED, Class
+from hanyi.corpus.cleaning.traits import TRAITS, Trait
 from hanyi.corpus.languages import Languages
 
 Mask = NDArray[np.bool_]
@@ -91,6 +92,20 @@ class Side:
         first = self.starts[:-1][self.lengths > 0]
         begins[first] = other[first]
         return self.count_of(begins | unspaced)
+
+    @cached_property
+    def traits(self) -> NDArray[np.uint16]:
+        """All traits that characters of a row have, `[rows]`."""
+        found = np.zeros(self.rows, np.uint16)
+        full = self.lengths > 0
+        if full.any():
+            found[full] = np.bitwise_or.reduceat(TRAITS[self.codes], self.starts[:-1][full])
+        return found
+
+    def has(self, traits: Trait) -> Mask:
+        """Tell for each row whether it has a character with one of some traits."""
+        found: Mask = (self.traits & np.uint16(traits)) != 0
+        return found
 
     def count_of(self, chars: Mask) -> NDArray[np.int64]:
         """Count the characters of a mask `[chars]` in each row."""

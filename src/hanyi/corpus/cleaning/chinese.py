@@ -1,0 +1,178 @@
+"""Rules for Chinese: spaces between words, simplified and traditional characters."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import ClassVar, Literal
+
+import numpy as np
+import opencc
+
+from hanyi.corpus.cleaning.blocks import Block, Mask, Side
+from hanyi.corpus.cleaning.characters import Class, Table, classify
+from hanyi.corpus.languages import scripts
+from hanyi.params import config
+
+_KINDS = {
+    **dict.fromkeys((Class.HAN, Class.HIRAGANA, Class.KATAKANA), "H"),
+    **dict.fromkeys((Class.SPACE, Class.WHITE), " "),
+}
+_MARKS = frozenset("“”‘’—…·")  # used by Chinese too, besides the marks of its own
+
+
+class _Shape(dict[int, str]):
+    """Translation table: H for Han and kana, P for their punctuation, space, x for all others."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        wide = "\u3000" <= char <= "\u303f" or "\uff00" <= char <= "\uffef"
+        if char in _MARKS or (wide and unicodedata.category(char)[0] == "P"):
+            kind = "P"
+        else:
+            kind = _KINDS.get(classify(char), "x")
+        self[code] = kind
+        return kind
+
+
+_SHAPE = _Shape()
+_NEIGHBOURS = re.compile(r"H(?=( *)H)")
+_PARTED = re.compile(r"(?<=[HP]) +(?=[HP])")
+
+
+@config
+class Unsegment:
+    """Take out the spaces between the words of segmented Chinese.
+
+    A text is segmented when spaces part at least `share` of its neighbouring Han characters or
+    kana; then white space goes from between Han, kana and their punctuation. Spaces beside other
+    scripts and digits stay.
+    """
+
+    rule: Literal["unsegment"]
+    share: float
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        if not 0 < self.share <= 1:
+            raise ValueError(f"share must be above 0 and at most 1, got {self.share}")
+
+    def suspects(self, side: Side) -> Mask:
+        """Count spaces after and before Han: no more neighbours are parted than the fewer of both.
+
+        The share grows with the number of those that are parted, so this number is an upper bound.
+        """
+        classes = side.classes
+        han = np.flatnonzero(classes <= Class.KATAKANA)
+        if not len(han):
+            return np.zeros(side.rows, np.bool_)
+        white = (classes == Class.SPACE) | (classes == Class.WHITE)
+        rows = side.row_of[han]
+        close = (np.diff(han) == 1) & (np.diff(rows) == 0)
+        joined = np.bincount(rows[1:][close], minlength=side.rows)
+        after = np.bincount(rows[white[np.minimum(han + 1, len(white) - 1)]], minlength=side.rows)
+        before = np.bincount(rows[white[np.maximum(han - 1, 0)]], minlength=side.rows)
+        parted = np.minimum(after, before)
+        return np.asarray((parted > 0) & (parted >= self.share * (joined + parted)))
+
+    def apply(self, text: str) -> str:
+        """Take out the spaces of a segmented text."""
+        shape = text.translate(_SHAPE)
+        gaps = _NEIGHBOURS.findall(shape)
+        parted = sum(map(bool, gaps))
+        if not parted or parted < self.share * len(gaps):
+            return text
+        pieces, end = [], 0
+        for gap in _PARTED.finditer(shape):
+            pieces.append(text[end : gap.start()])
+            end = gap.end()
+        return "".join([*pieces, text[end:]])
+
+
+@lru_cache(maxsize=2)
+def _converter(name: str) -> opencc.OpenCC:
+    """Give the converter of this process: its tables take a moment to load and never change."""
+    return opencc.OpenCC(name)
+
+
+_CONVERTERS = {"simplified": "t2s", "traditional": "s2t"}
+
+
+@config
+class Han:
+    """Write Chinese in simplified or traditional characters (OpenCC).
+
+    Text with kana is Japanese and stays as it is.
+    """
+
+    rule: Literal["han"]
+    variant: Literal["simplified", "traditional"]
+
+    def suspects(self, side: Side) -> Mask:
+        """Find texts with Han and without kana: phrases decide about characters that look safe."""
+        classes = side.classes
+        kana = (classes == Class.HIRAGANA) | (classes == Class.KATAKANA)
+        return side.any_of(classes == Class.HAN) & ~side.any_of(kana)
+
+    def apply(self, text: str) -> str:
+        """Convert a text."""
+        if any(classify(char) in {Class.HIRAGANA, Class.KATAKANA} for char in text):
+            return text
+        converted: str = _converter(_CONVERTERS[self.variant]).convert(text)
+        return converted
+
+
+SIMPLIFIED, TRADITIONAL = 1, 2
+
+
+def variant_of(char: str) -> int:
+    """Tell characters that only one variant of Chinese has: SIMPLIFIED, TRADITIONAL, or 0.
+
+    A character that the other variant converts, but also has in its old character set (GB 2312 of
+    the mainland, Big5 of Taiwan), such as 后 or 里, belongs to both.
+    """
+    simple, traditional = _has(char, "gb2312"), _has(char, "big5")
+    if simple == traditional:
+        return 0
+    other = _converter("s2t" if simple else "t2s").convert(char)
+    if other == char:
+        return 0
+    return SIMPLIFIED if simple else TRADITIONAL
+
+
+def _has(char: str, encoding: str) -> bool:
+    try:
+        char.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+_VARIANTS = Table(variant_of)
+
+
+def variants(side: Side) -> tuple[Mask, Mask]:
+    """Tell which rows have characters of simplified, and of traditional Chinese alone."""
+    found = np.zeros(len(side.codes), np.uint8)
+    han = np.flatnonzero(side.classes == Class.HAN)
+    found[han] = _VARIANTS[side.codes[han]]
+    return side.any_of(found == SIMPLIFIED), side.any_of(found == TRADITIONAL)
+
+
+@config
+class MixedHan:
+    """Reject a pair whose Chinese side mixes simplified and traditional characters."""
+
+    rule: Literal["mixed_han"]
+    spares_given: ClassVar[bool] = True
+
+    def objects(self, block: Block) -> Mask:
+        """Find characters of both kinds on a side that is in Chinese."""
+        found = np.zeros(block.src.rows, np.bool_)
+        languages = block.languages
+        for side, language in ((block.src, languages.src), (block.tgt, languages.tgt)):
+            if scripts(language) == ("Han",):
+                simplified, traditional = variants(side)
+                found |= simplified & traditional
+        return found

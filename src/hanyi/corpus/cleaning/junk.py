@@ -1,0 +1,168 @@
+"""Filters for text that is no translation: copies, broken characters, addresses, lists of words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import ClassVar, Literal
+
+import numpy as np
+import pyarrow.compute as pc
+
+from hanyi.corpus.cleaning.blocks import Block, Mask, Side
+from hanyi.corpus.cleaning.characters import Class
+from hanyi.corpus.cleaning.traits import Trait
+from hanyi.params import at_least, config
+
+_SPACE = ord(" ")
+
+# Bytes 80 to BF of UTF-8, which begin no character, as Windows-1252 and Latin-1 show them.
+_REST = "\x80-\xbf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
+_UNDECODED = re.compile(
+    "|".join(
+        [
+            "[\ufffd\x80-\x84\x86-\x9f]",  # put for unreadable bytes; C1 controls
+            f"â€[{_REST}]",  # UTF-8 quotes and dashes
+            f"[ÂÃ][{_REST}]",  # UTF-8 letters with accents, and signs
+            f"(?:[ä-é][{_REST}]{{2}}){{2}}",  # UTF-8 Han
+            f"(?:[ÐÑ][{_REST}]){{2}}",  # UTF-8 Cyrillic
+            "[À-ÖØ-ö][¡-þ][°-÷][¡-þ]",  # GBK as Latin-1
+            "锟斤拷|烫烫烫|屯屯屯|銆|鈥",  # U+FFFD, bytes of no text, and UTF-8 punctuation as GBK
+        ]
+    )
+)
+
+_HOST = r"(?:[\w-]+\.)+[^\W\d_]{2,}"
+_LINK = re.compile(
+    rf"""[A-Za-z][A-Za-z0-9+.-]*://\S+        # any scheme
+    | (?:mailto:)?[\w.+-]+@{_HOST}            # e-mail
+    | www\.\S+ | {_HOST}(?::\d+)?/\S*         # address without a scheme
+    | (?:~|\.\.?)?(?:/[\w.~+%-]+){{2,}}/?     # path
+    | [A-Za-z]:\\\S* | \\\\\S+ | %\w+%\\\S*   # path of Windows
+    """,
+    re.VERBOSE,
+)
+_BRACKETS = "<>()[]{}\"'“”‘’（）《》【】,.;，。；"
+
+# As dictionaries write them: (n.), adj., CL:, lit., (fig.), abbr. for, variant of.
+_DICTIONARY = (
+    r"\((?:n|v|vt|vi|a|adj|adv|prep|conj|pron|num|interj|abbr|pl|lit|fig|coll|bound form)\.?\)"
+    r"|(?:^|[ ;/])(?:n|v|vt|vi|adj|adv|prep|conj|pron|interj|abbr|lit|fig)\. "
+    r"|(?:^|[^A-Za-z])CL:|(?:^|[ /])(?:old )?variant of "
+)
+_SENTENCE_MARKS = frozenset(".!?;:,…。！？；：，、．")
+
+
+@config
+class Identical:
+    """Reject a pair whose sides are the same but for case: nothing was translated."""
+
+    rule: Literal["identical"]
+    spares_given: ClassVar[bool] = True
+
+    def objects(self, block: Block) -> Mask:
+        """Compare the sides that are equally long and have as many letters of each script."""
+        src, tgt = block.src, block.tgt
+        found = np.asarray(src.lengths == tgt.lengths)
+        rows = np.flatnonzero(found)
+        rows = rows[(src.counts[rows] == tgt.counts[rows]).all(axis=1)]
+        found[:] = False
+        found[rows] = [
+            one.lower() == other.lower()
+            for one, other in zip(src.strings(rows), tgt.strings(rows), strict=True)
+        ]
+        return found
+
+
+@config
+class Undecoded:
+    """Reject a pair with text that was read in a wrong encoding at some time, such as `â€™`."""
+
+    rule: Literal["undecoded"]
+    spares_given: ClassVar[bool] = True
+
+    def objects(self, block: Block) -> Mask:
+        """Find U+FFFD, C1 controls, and what UTF-8 and GBK look like in other encodings."""
+        return _either(block, lambda side: side.has(Trait.MISREAD), _UNDECODED.search)
+
+
+@config
+class Url:
+    """Reject a pair with a side that is only a web address, an e-mail address or a path."""
+
+    rule: Literal["url"]
+    spares_given: ClassVar[bool] = True
+
+    def objects(self, block: Block) -> Mask:
+        """Find sides of one word that looks like an address or a path."""
+        return _either(block, _is_word, lambda text: _LINK.fullmatch(text.strip(_BRACKETS)))
+
+
+def _is_word(side: Side) -> Mask:
+    return side.has(Trait.LINKING) & ~side.any_of(side.codes == _SPACE)
+
+
+@config
+class Repeats:
+    """Reject a pair in which a character stands more than `most` times in a row.
+
+    Digits do not count. A space between does not matter: `. . . . .` is a row of five.
+    """
+
+    rule: Literal["repeats"]
+    most: int
+    spares_given: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        at_least("most", self.most, 1)
+
+    def objects(self, block: Block) -> Mask:
+        """Look closely at sides with as many equal neighbours as such a row has."""
+        row = re.compile(rf"([^\s\d])(?: ?\1){{{self.most}}}")
+        return _either(block, self._suspects, row.search)
+
+    def _suspects(self, side: Side) -> Mask:
+        codes = side.codes
+        equal = np.zeros(len(codes), np.bool_)
+        equal[:-1] = codes[:-1] == codes[1:]
+        equal[:-2] |= (codes[:-2] == codes[2:]) & (codes[1:-1] == _SPACE)
+        return np.asarray(side.count_of(equal) >= self.most)
+
+
+@config
+class Fragments:
+    """Reject a pair that is an entry of a dictionary or the like, no sentence.
+
+    That is: no comma, full stop or other sentence mark on either side and at most `words` words on
+    each, counted as rule `words` does; or a mark of dictionaries, such as `(n.)`, `adj.` or `CL:`.
+    """
+
+    rule: Literal["fragments"]
+    words: int
+    spares_given: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        at_least("words", self.words, 0)
+
+    def objects(self, block: Block) -> Mask:
+        """Count words, then look for marks."""
+        found = np.ones(block.src.rows, np.bool_)
+        for side in (block.src, block.tgt):
+            found &= side.words <= self.words
+        for side in (block.src, block.tgt):
+            rows = np.flatnonzero(found & (side.counts[:, Class.PUNCTUATION] > 0))
+            found[rows] = [_SENTENCE_MARKS.isdisjoint(text) for text in side.strings(rows)]
+        for side in (block.src, block.tgt):
+            found |= np.asarray(pc.match_substring_regex(side.text, _DICTIONARY), np.bool_)
+        return found
+
+
+def _either(block: Block, suspects: Callable[[Side], Mask], test: Callable[[str], object]) -> Mask:
+    """Tell the pairs of which either side is a suspect and passes a test."""
+    found = np.zeros(block.src.rows, np.bool_)
+    for side in (block.src, block.tgt):
+        rows = np.flatnonzero(suspects(side) & ~found)
+        found[rows] = [bool(test(text)) for text in side.strings(rows)]
+    return found

@@ -1,0 +1,116 @@
+"""Filters by the sizes of the two sides."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hanyi.corpus.cleaning.blocks import Block, Mask, Side
+from hanyi.corpus.cleaning.characters import LETTERS, Class
+from hanyi.params import at_least, config
+
+_INVISIBLE = (Class.SPACE, Class.WHITE, Class.CONTROL, Class.FORMAT)
+
+# How many letters of an alphabet say what one letter of a script says: translations have about 3
+# English letters for a Han character, and 2 for a kana or a syllable of Hangul.
+_SIZES = np.zeros(len(Class), np.int64)
+_SIZES[LETTERS] = 1
+_SIZES[Class.DIGIT] = 1
+_SIZES[Class.HAN] = 3
+_SIZES[[Class.HIRAGANA, Class.KATAKANA, Class.HANGUL]] = 2
+
+
+def _check(least: float, most: float) -> None:
+    at_least("least", least, 0)
+    if not least <= most:
+        raise ValueError(f"least must be at most most, got least {least} and most {most}")
+
+
+@config
+class Empty:
+    """Reject a pair with nothing visible on a side."""
+
+    rule: Literal["empty"]
+    spares_given: ClassVar[bool] = False
+
+    def objects(self, block: Block) -> Mask:
+        """Find sides of white space, control and format characters alone."""
+        return _blank(block.src) | _blank(block.tgt)
+
+
+def _blank(side: Side) -> Mask:
+    unseen = side.counts[:, _INVISIBLE].sum(axis=1)
+    return np.asarray(unseen == side.lengths)
+
+
+@config
+class Chars:
+    """Reject a pair with too few or too many characters on a side."""
+
+    rule: Literal["chars"]
+    least: int
+    most: int
+    spares_given: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        _check(self.least, self.most)
+
+    def objects(self, block: Block) -> Mask:
+        """Compare the characters of both sides, white space included."""
+        return _outside(block.src.lengths, self) | _outside(block.tgt.lengths, self)
+
+
+@config
+class Words:
+    """Reject a pair with too few or too many words on a side.
+
+    White space parts words; each letter of Han, kana and Thai counts as a word.
+    """
+
+    rule: Literal["words"]
+    least: int
+    most: int
+    spares_given: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        _check(self.least, self.most)
+
+    def objects(self, block: Block) -> Mask:
+        """Compare the words of both sides."""
+        return _outside(block.src.words, self) | _outside(block.tgt.words, self)
+
+
+def _outside(sizes: NDArray[np.int64], rule: Chars | Words) -> Mask:
+    return np.asarray((sizes < rule.least) | (sizes > rule.most))
+
+
+@config
+class Ratio:
+    """Reject a pair whose target is too short or too long for its source.
+
+    Sizes are letters and digits, where a Han character counts as 3, and kana and Hangul as 2: so a
+    good pair of Chinese and English has a ratio about 1, either way round.
+    """
+
+    rule: Literal["ratio"]
+    least: float
+    most: float
+    spares_given: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        _check(self.least, self.most)
+
+    def objects(self, block: Block) -> Mask:
+        """Compare the sizes; a side without letters and digits is never objected to alone."""
+        src, tgt = size(block.src), size(block.tgt)
+        return (tgt < self.least * src) | (tgt > self.most * src)
+
+
+def size(side: Side) -> NDArray[np.int64]:
+    """Give the size of each text, in letters of an alphabet."""
+    return np.asarray(side.counts @ _SIZES)
