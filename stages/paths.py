@@ -10,3 +10,4 @@ TRANSFORMER = Path("models/transformer")
 DECODED = Path("data/decoded")
 METRICS = Path("metrics")
 CURVES = METRICS / "train"
+FUNNEL = METRICS / "prepare"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,11 +17,14 @@ from hanyi.params import flatten
 from hanyi.scoring.metrics import LABELS
 from hanyi.scoring.pairing import Pair, by_corpus, read_pairs
 from stages.harness import one_line_errors
-from stages.paths import CURVES, DECODED, METRICS, PREPARED
+from stages.paths import CURVES, DECODED, FUNNEL, METRICS, PREPARED
 
 SAMPLES = 8
+REASONS = 5  # of the rejected rows and of the repairs that are named
 NEXT = (
     ("curves and runs", "make ui"),
+    ("rows rejected", str(FUNNEL / "samples.md")),
+    ("funnel", str(FUNNEL / "funnel.png")),
     ("learning curve", str(CURVES / "curve.png")),
     ("translate", '.venv/bin/hanyi translate "我爱00700"'),
     ("another model", ".venv/bin/dvc exp run -S model.heads=4"),
@@ -81,21 +85,44 @@ def choose(pairs: Sequence[Pair], count: int) -> list[Pair]:
 
 
 def _built(prepare: Facts, train: Facts) -> Table:
-    rejected = prepare.number("rows.rejected")
-    reasons = sorted(prepare.below("rejected.").items(), key=lambda item: (-item[1], item[0]))
-    named = ", ".join(f"{reason} {count:,}" for reason, count in reasons if count)
     best = train.below("best.")
     names = [name for name in (*LABELS, "loss") if name in best]
     scores = ", ".join(f"{LABELS.get(name, name)} {best[name]:.2f}" for name in names)
     rows = [
-        ("rows read", f"{prepare.number('rows.read'):,}"),
-        ("rows kept", f"{prepare.number('rows.kept'):,}"),
-        ("rows rejected", f"{rejected:,}" + (f" ({named})" if named else "")),
+        *_rows(prepare),
         ("parameters", f"{train.number('parameters'):,}"),
         ("updates", f"{train.number('steps'):,}"),
         ("best on valid", f"{scores} at update {train.number('best.step'):,}"),
     ]
     return _grid(rows)
+
+
+def _rows(prepare: Facts) -> list[tuple[str, str]]:
+    read, kept, rejected = (prepare.number(f"rows.{name}") for name in ("read", "kept", "rejected"))
+    share = f" ({kept / read:.1%})" if read else ""
+    reasons = _frequent(prepare.below("rejected."))
+    repairs: Counter[str] = Counter()
+    for name, texts in prepare.below("repaired.").items():
+        repairs[name.rpartition(".")[0]] += int(texts)
+    rows = [
+        ("rows read", f"{read:,}"),
+        ("rows kept", f"{kept:,}{share}"),
+        ("rows rejected", f"{rejected:,}" + (f" ({reasons})" if reasons else "")),
+    ]
+    if repairs.total():
+        rows.append(("texts repaired", _frequent(repairs)))
+    return rows
+
+
+def _frequent(counts: Mapping[str, float]) -> str:
+    found = sorted(
+        ((name, count) for name, count in counts.items() if count),
+        key=lambda item: (-item[1], item[0]),
+    )
+    parts = [f"{name} {count:,}" for name, count in found[:REASONS]]
+    if rest := found[REASONS:]:
+        parts.append(f"{len(rest)} more {sum(count for _, count in rest):,}")
+    return ", ".join(parts)
 
 
 def _scores(score: Facts) -> Table:

@@ -43,7 +43,17 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     files = {
         "prepare": {
             "rows": {"read": 51234, "kept": 50000, "rejected": 1234},
-            "rejected": {"empty": 34, "duplicate": 1200, "length_ratio": 0},
+            "rejected": {
+                "blank": 2,
+                "empty": 8,
+                "urls": 3,
+                "chars": 4,
+                "words": 5,
+                "ratio": 12,
+                "duplicate": 1200,
+                "leak": 0,
+            },
+            "repaired": {"unicode": {"src": 1500, "tgt": 3}, "chars_2": {"src": 0, "tgt": 0}},
         },
         "train": {
             "parameters": 7654321,
@@ -75,7 +85,11 @@ def test_it_tells_what_was_built(workspace: Path) -> None:
     for part in [
         "51,234",
         "50,000",
-        "1,234 (duplicate 1,200, empty 34)",
+        "50,000 (97.6%)",
+        "1,234 (duplicate 1,200, ratio 12, empty 8, words 5, chars 4, 2 more 5)",
+        "texts repaired  unicode 1,503",
+        "metrics/prepare/samples.md",
+        "metrics/prepare/funnel.png",
         "7,654,321",
         "BLEU 60.00, chrF 75.50, loss 1.50 at update 1,800",
         "BLEU: nrefs:1|tok:13a",
