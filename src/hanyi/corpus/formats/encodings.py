@@ -1,57 +1,194 @@
-"""Which encoding a file seems to have: a hint for messages, never a silent choice."""
+"""Which encoding a file is in: detected where the user leaves it open, checked where given."""
 
 from __future__ import annotations
 
 import codecs
+import logging
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
-from hanyi.corpus.formats.text import open_bytes
+from charset_normalizer import from_bytes
+
+from hanyi.corpus.formats.inputs import AUTO, Input
+from hanyi.corpus.formats.packing import open_bytes
+from hanyi.corpus.formats.scripts import OTHER, scripts_in
+from hanyi.corpus.formats.text import known_encoding
+from hanyi.corpus.languages import scripts
 from hanyi.errors import DataError
 
-HEAD_BYTES = 1 << 16
+log = logging.getLogger("hanyi.corpus")
+
+SAMPLE_BYTES = 1 << 20
+SEARCH_BYTES = 1 << 26
+"""How far to look for the first byte beyond ASCII, which alone tells encodings apart."""
+
+FITTING = 0.9
+"""Lines beyond ASCII that must decode: the others are broken, not of another encoding."""
+
 NUL_SHARE = 0.02
-"""UTF-16 of Latin letters is half NUL bytes, of Chinese a few (its tabs); other text has none."""
+RANKED_BYTES = 1 << 16
 
 _MARKS = (
+    (codecs.BOM_UTF32_LE, None),  # begins as that of UTF-16 does
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_FAMILIES = (
+    ("gb18030",),
+    ("big5", "cp950", "big5hkscs"),
+    ("shift_jis", "cp932"),
+    ("euc_jp",),
+    ("euc_kr", "cp949"),
+    ("cp1252",),
+)
+"""Each with what its vendors added to it, the plain one first."""
 
 
-def guess_encoding(head: bytes) -> str | None:
-    """Guess from the first bytes of a file; None for plain ASCII and for what fits nothing."""
-    for mark, name in _MARKS:
-        if head.startswith(mark):
-            return name
-    if head.count(0) > NUL_SHARE * len(head):
-        return "utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be"
-    if head.isascii():
-        return None
-    return next((name for name in ("utf-8", "gb18030", "big5") if _decodes(head, name)), None)
+def decide_encoding(file: Input) -> Input:
+    """Detect the encoding where it is `auto`, and log it; else check the one that is given.
+
+    Raises `DataError` when nothing fits, when the given one cannot be right, and when the two files
+    of a pair differ.
+    """
+    asked = file.reading.encoding
+    if asked != AUTO:
+        for path, name in zip(file.paths, file.names, strict=True):
+            check_encoding(path, asked, f"{file.section}.encoding", name)
+        return replace(file, reading=replace(file.reading, encoding=known_encoding(asked)))
+    found = []
+    for number, (path, name) in enumerate(zip(file.paths, file.names, strict=True)):
+        languages = (file.languages.src, file.languages.tgt)
+        wanted = languages if len(file.paths) == 1 else languages[number : number + 1]
+        sample = _sample(path, name)
+        guess = guess_encoding(sample, wanted)
+        if guess is None and not sample.isascii():
+            raise DataError(
+                f"{name}:1", "text in no encoding that can be told by itself",
+                "UTF-8, UTF-16, GB18030, Big5 or the like",
+                f"set {file.section}.encoding, or convert the file",
+            )  # fmt: skip
+        found.append(guess)
+    told = {guess for guess in found if guess}  # plain ASCII is the same in all of them
+    if len(told) > 1:
+        raise DataError(
+            file.name, f"{found[0]} beside {found[1]}", "two files in one encoding",
+            f"convert one, such as with `iconv -f {found[0]} -t {found[1]}`",
+        )  # fmt: skip
+    encoding = told.pop() if told else "utf-8"
+    log.info("%s: read as %s (detected)", file.name, encoding)
+    return replace(file, reading=replace(file.reading, encoding=encoding))
 
 
-def check_encoding(path: Path, encoding: str, key: str) -> None:
+def check_encoding(path: Path, encoding: str, key: str, name: str | None = None) -> None:
     """Raise `DataError` when the first bytes can only be of another Unicode encoding.
 
     GB18030 and its like can be told apart by their errors alone, so they are left to the caller.
     """
-    guess = guess_of(path)
-    if guess is None and encoding.startswith("utf-16"):
+    sample = _sample(path, name)
+    guess = guess_encoding(sample)
+    if guess is None and sample.isascii() and encoding.startswith("utf-16"):
         guess = "utf-8"  # plain ASCII, or nothing, which no reader minds
     if guess and guess.startswith("utf") and guess[:5] != encoding[:5]:
-        raise DataError(f"{path}:1", f"{guess} text", encoding, f"set {key}: {guess}")
+        raise DataError(f"{name or path}:1", f"{guess} text", encoding, f"set {key}: {guess}")
 
 
-def guess_of(path: Path) -> str | None:
-    """Guess the encoding of a file from its beginning."""
-    with open_bytes(path) as file:
-        return guess_encoding(file.read(HEAD_BYTES))
+def guess_of(path: Path, languages: Iterable[str] = ()) -> str | None:
+    """Guess the encoding of a file from its first bytes beyond ASCII."""
+    return guess_encoding(_sample(path, None), languages)
 
 
-def _decodes(head: bytes, name: str) -> bool:
+def guess_encoding(sample: bytes, languages: Iterable[str] = ()) -> str | None:
+    """Guess from the first bytes of a file; None for plain ASCII and for what fits nothing.
+
+    A sample may end in the midst of a character. `languages` are those that the file holds.
+    """
+    for mark, name in _MARKS:
+        if sample.startswith(mark):
+            return name
+    if sample.count(0) > NUL_SHARE * len(sample) and (wide := _utf16(sample)):
+        return wide
+    if sample.isascii():
+        return None
+    fit = _fitting(sample, "utf-8")
+    if fit >= FITTING:
+        return "utf-8"
+    known = [known for code in languages if OTHER not in (known := scripts(code))]
+    if 0 in sample and (wide := _utf16(sample)) and _speaks(sample.decode(wide, "ignore"), known):
+        return wide
+    return _legacy(sample, known) or ("utf-8" if fit > 1 / 2 else None)
+
+
+def _sample(path: Path, name: str | None) -> bytes:
+    with open_bytes(path, name) as file:
+        sample = file.read(SAMPLE_BYTES)
+        at = len(sample)
+        while sample.isascii() and at < SEARCH_BYTES and (more := file.read(SAMPLE_BYTES)):
+            at += len(more)
+            if not more.isascii():
+                # From the line's start, or in a line that is as long as a sample, from anywhere.
+                sample = more[more.find(b"\n") + 1 :] or more
+    return sample
+
+
+def _fitting(sample: bytes, encoding: str) -> float:
+    """Give the share of the lines beyond ASCII that decode; the last may be cut."""
     try:
-        codecs.getincrementaldecoder(name)("strict").decode(head, final=len(head) < HEAD_BYTES)
+        codecs.getincrementaldecoder(encoding)("strict").decode(sample)
+    except UnicodeDecodeError:
+        lines = [line for line in sample.split(b"\n") if not line.isascii()]
+    else:
+        return 1.0
+    return sum(_decodes(line, encoding) for line in lines) / len(lines)
+
+
+def _decodes(line: bytes, encoding: str) -> bool:
+    try:
+        line.decode(encoding)
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _utf16(sample: bytes) -> str | None:
+    """Tell UTF-16 without a mark by its NUL bytes, and by newlines of two bytes."""
+    name = "utf-16-le" if sample[1::2].count(0) >= sample[::2].count(0) else "utf-16-be"
+    text = sample[: len(sample) // 2 * 2].decode(name, "replace")
+    broken = text.count("\ufffd") > (1 - FITTING) * len(text)
+    return None if broken or 2 * text.count("\n") < sample.count(b"\n") else name
+
+
+def _legacy(sample: bytes, known: list[tuple[str, ...]]) -> str | None:
+    """Choose among the encodings before Unicode by what decodes and what looks like text."""
+    fits = {}
+    for family in _FAMILIES:
+        shares = {name: _fitting(sample, name) for name in family}
+        best = max(family, key=lambda name: shares[name])
+        text = sample.decode(best, "ignore")
+        if shares[best] >= FITTING and _speaks(text, known):
+            fits[family[0]] = best
+    if len(fits) > 1:
+        lines = sample[:RANKED_BYTES].split(b"\n")
+        whole = [line for line in lines if all(_decodes(line, name) for name in fits.values())]
+        ranked = from_bytes(b"\n".join(whole), cp_isolation=list(fits)).best()
+        if ranked and (name := known_encoding(ranked.encoding)) in fits:
+            return fits[name]
+    return next(iter(fits.values()), None)
+
+
+def _speaks(text: str, known: list[tuple[str, ...]]) -> bool:
+    """Tell whether a text has letters of each language, and beyond ASCII hardly anything else."""
+    found = scripts_in(text)
+    if not all(any(found[script] for script in wanted) for wanted in known):
+        return False
+    foreign = Counter(
+        "letters" if (category := unicodedata.category(char)[0]) == "L" else category
+        for char in text
+        if not char.isascii()
+    )
+    return (
+        foreign["letters"] + foreign["M"] + foreign["P"] + foreign["Z"] >= sum(foreign.values()) / 2
+    )

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
-from hanyi.corpus.formats.encodings import check_encoding, guess_of
+from hanyi.corpus.formats.arrays import Layout
+from hanyi.corpus.formats.encodings import decide_encoding, guess_of
 from hanyi.corpus.formats.headers import looks_like_names
-from hanyi.corpus.formats.text import MARK, lines
-from hanyi.corpus.pairs import RawFile, Row
+from hanyi.corpus.formats.inputs import AUTO, Input
+from hanyi.corpus.formats.plausible import check_line_ends, check_sides
 from hanyi.errors import DataError
 
 SAMPLE_ROWS = 100
+SAMPLE_BYTES = 1 << 16
 TAB = "\t"
 DELIMITERS = f"{TAB},;|"
-REASONS = ("encoding", "blank", "quotes", "columns")
-"""Faults of a row, in the order in which they are looked for."""
-
-_REPLACEMENT = "\ufffd"
 
 
 class Record(NamedTuple):
@@ -32,122 +29,160 @@ class Record(NamedTuple):
     fault: str | None
 
 
-Splitter = Callable[[Iterable[str], str], Iterator[Record]]
-"""Turns lines and a delimiter into records: every line belongs to exactly one of them."""
+def layout(file: Input) -> Layout:
+    """Give where the two columns are in a file that has been inspected."""
+    reading = file.reading
+    return Layout(reading.delimiter, file.columns, *_numbers(file))
 
 
-def read(path: Path, file: RawFile, split: Splitter) -> Iterator[Row]:
-    """Yield every row after the header, the faulty ones with their reason."""
-    records = split(lines(path, file.encoding), file.delimiter)
-    src, tgt, columns = file.src_column, file.tgt_column, file.columns
-    for line, fields, fault in islice(records, int(file.header), None):
-        if fault is None and len(fields) == columns:
-            yield Row(line, fields[src], fields[tgt], None)
-        else:
-            text = file.delimiter.join(fields).replace(MARK, _REPLACEMENT)
-            yield Row(line, text, "", fault or "columns")
+def _numbers(file: Input) -> tuple[int, int]:
+    src, tgt = file.reading.src_column, file.reading.tgt_column
+    assert isinstance(src, int)
+    assert isinstance(tgt, int)
+    return src, tgt
 
 
-def inspect(path: Path, file: RawFile, split: Splitter, section: str) -> RawFile:
-    """Check the first rows against the parameters; give the file with its number of columns.
+def inspect(file: Input, records: Callable[[Input], Iterator[Record]], delimiter: str) -> Input:
+    """Decide what is `auto` and check the first rows; give the file with its number of columns.
 
-    Raises `DataError` that names the line, and the parameter of `section` to set.
+    `delimiter` is that of the format. Raises `DataError` that names the line, and the parameter of
+    `section` to set.
     """
-    check_encoding(path, file.encoding, f"{section}.encoding")
-    records = list(islice(split(lines(path, file.encoding), file.delimiter), SAMPLE_ROWS + 1))
-    header, rows = (records[:1], records[1:]) if file.header else ([], records[:SAMPLE_ROWS])
+    file = decide_encoding(file)
+    check_line_ends(file)
+    if file.reading.delimiter == AUTO:
+        file = replace(file, reading=replace(file.reading, delimiter=delimiter))
+    found = list(islice(records(file), SAMPLE_ROWS + 1))
+    header, rows = (found[:1], found[1:]) if file.reading.header else ([], found[:SAMPLE_ROWS])
     rows = [row for row in rows if row.fault != "blank"]
     if not rows:
-        found = "no rows after the header" if header else "only blank lines"
-        found = found if records else "an empty file"
-        raise DataError(f"{path}:1", found, "rows of sentence pairs", "give another file")
-    _check_decoded(path, file, rows, section)
+        what = "no rows after the header" if header else "only blank lines"
+        what = what if found else "an empty file"
+        raise DataError(f"{file.name}:1", what, "rows of sentence pairs", "give another file")
+    _check_decoded(file, rows)
     readable = [row for row in rows if row.fault is None]
     if 2 * len(readable) < len(rows):
         first = next(row for row in rows if row.fault)
         raise DataError(
-            f"{path}:{first.line}", "a quoted field that does not end, or text after one",
-            f"RFC 4180 with {_name(file.delimiter)} between the columns",
-            f"set {section}.delimiter, or {section}.format: tsv, which knows no quotes",
+            f"{file.name}:{first.line}", "a quoted field that does not end, or text after one",
+            f"RFC 4180 with {_name(file.reading.delimiter)} between the columns",
+            f"set {file.section}.delimiter, or {file.section}.format: tsv, which knows no quotes",
         )  # fmt: skip
-    columns = _count_columns(path, file, readable, section)
+    file = _named_columns(file, header)
+    columns = _count_columns(file, readable)
+    src, tgt = _numbers(file)
     whole = [row for row in readable if len(row.fields) == columns]
-    if not file.header:
-        _check_header(path, file, whole[0], section)
-    _check_letters(path, file, whole, section)
+    if not header:
+        _check_header(file, whole[0])
+    _check_letters(file, whole)
+    check_sides(
+        file, [(row.line, row.fields[src], row.fields[tgt]) for row in whole],
+        "columns", f"set {file.section}.src_column: {tgt} and tgt_column: {src}",
+    )  # fmt: skip
     return replace(file, columns=columns)
 
 
-def _check_decoded(path: Path, file: RawFile, rows: list[Record], section: str) -> None:
+def _named_columns(file: Input, header: list[Record]) -> Input:
+    """Turn names of columns into their numbers."""
+    src = _number(file, header, "src_column", file.reading.src_column)
+    tgt = _number(file, header, "tgt_column", file.reading.tgt_column)
+    if src == tgt:
+        raise DataError(
+            f"{file.section}.src_column", f"column {src}, as tgt_column", "two different columns",
+            f"set {file.section}.src_column or tgt_column",
+        )  # fmt: skip
+    return replace(file, reading=replace(file.reading, src_column=src, tgt_column=tgt))
+
+
+def _number(file: Input, header: list[Record], side: str, wanted: int | str) -> int:
+    if isinstance(wanted, int):
+        return wanted
+    key = f"{file.section}.{side}"
+    if not header:
+        raise DataError(
+            key, f"the name {wanted!r}", "a number while the file has no header row",
+            f"set {file.section}.header: true, or a number from 0",
+        )  # fmt: skip
+    names = [name.strip() for name in header[0].fields]
+    if names.count(wanted) != 1:
+        times = f"{names.count(wanted)} columns" if wanted in names else "no column"
+        raise DataError(
+            f"{file.name}:{header[0].line}", f"{times} {wanted!r}",
+            f"one of {', '.join(map(repr, names))}", f"set {key}",
+        )  # fmt: skip
+    return names.index(wanted)
+
+
+def _check_decoded(file: Input, rows: list[Record]) -> None:
     broken = [row for row in rows if row.fault == "encoding"]
     if 2 * len(broken) >= len(rows):
-        guess = guess_of(path)
-        hint = f"set {section}.encoding: {guess}" if guess else f"set {section}.encoding"
+        encoding, key = file.reading.encoding, f"{file.section}.encoding"
+        guess = guess_of(file.path, (file.languages.src, file.languages.tgt))
         raise DataError(
-            f"{path}:{broken[0].line}",
-            f"bytes that are no {file.encoding} in {len(broken)} of the first {len(rows)} rows",
-            f"{file.encoding} text", f"{hint}, or convert the file",
-        )  # fmt: skip
+            f"{file.name}:{broken[0].line}",
+            f"bytes that are no {encoding} in {len(broken)} of the first {len(rows)} rows",
+            f"{encoding} text",
+            f"set {key}: {guess or AUTO}, or convert the file",
+        )
 
 
-def _count_columns(path: Path, file: RawFile, rows: list[Record], section: str) -> int:
+def _count_columns(file: Input, rows: list[Record]) -> int:
     """Give the number of columns that most of the first rows have."""
-    needed = max(file.src_column, file.tgt_column) + 1
+    delimiter, section = file.reading.delimiter, file.section
+    number, side = max(zip(_numbers(file), ("src_column", "tgt_column"), strict=True))
     counts = Counter(len(row.fields) for row in rows)
     columns, times = counts.most_common(1)[0]
-    few = [row for row in rows if len(row.fields) < needed]
+    few = [row for row in rows if len(row.fields) <= number]
     if 2 * len(few) >= len(rows):
-        found = f"{_plural(len(few[0].fields))} between {_name(file.delimiter)}"
+        found = f"{_plural(len(few[0].fields))} between {_name(delimiter)}"
         if len(few[0].fields) > 1:
-            side, number = max(
-                ("src_column", file.src_column), ("tgt_column", file.tgt_column), key=lambda s: s[1]
-            )
             remedy = f"set {section}.{side}, now {number}; columns count from 0"
         else:
-            remedy = f"set {section}.delimiter{_better(rows, file.delimiter, needed)}"
-        raise DataError(f"{path}:{few[0].line}", found, f"at least {needed}", remedy)
-    tabs = [row for row in rows if file.delimiter != TAB and any(TAB in x for x in row.fields)]
+            remedy = f"set {section}.delimiter{_better(rows, delimiter, number)}"
+        raise DataError(f"{file.name}:{few[0].line}", found, f"at least {number + 1}", remedy)
+    tabs = [row for row in rows if delimiter != TAB and any(TAB in cell for cell in row.fields)]
     if 2 * len(tabs) > len(rows):  # a space or a comma parts many a TSV row somewhere
         raise DataError(
-            f"{path}:{tabs[0].line}", f"tabs inside the columns between {_name(file.delimiter)}",
+            f"{file.name}:{tabs[0].line}", f"tabs inside the columns between {_name(delimiter)}",
             "columns of plain text", f"set {section}.delimiter to {_name(TAB)}",
         )  # fmt: skip
     if 2 * times < len(rows):
         odd = next(row for row in rows if len(row.fields) != columns)
         raise DataError(
-            f"{path}:{odd.line}", f"{_plural(len(odd.fields))}, elsewhere {columns} and others",
+            f"{file.name}:{odd.line}",
+            f"{_plural(len(odd.fields))}, elsewhere {columns} and others",
             "the same number in each row",
-            f"set {section}.delimiter, now {_name(file.delimiter)},"
-            f" or {section}.format if fields are quoted",
-        )  # fmt: skip
+            f"set {section}.delimiter, now {_name(delimiter)}, or {section}.format if fields are"
+            " quoted",
+        )
     return columns
 
 
-def _better(rows: list[Record], delimiter: str, needed: int) -> str:
+def _better(rows: list[Record], delimiter: str, number: int) -> str:
     for other in DELIMITERS.replace(delimiter, ""):
-        fits = sum(1 for row in rows if delimiter.join(row.fields).count(other) == needed - 1)
+        fits = sum(1 for row in rows if delimiter.join(row.fields).count(other) == number)
         if 2 * fits > len(rows):
             return f" to {_name(other)}"
     return " to what stands between the columns"
 
 
-def _check_header(path: Path, file: RawFile, first: Record, section: str) -> None:
-    src, tgt = first.fields[file.src_column], first.fields[file.tgt_column]
+def _check_header(file: Input, first: Record) -> None:
+    src, tgt = (first.fields[number] for number in _numbers(file))
     if looks_like_names(src, tgt):
         raise DataError(
-            f"{path}:{first.line}", f"a header row ({src!r}, {tgt!r})", "a sentence pair",
-            f"set {section}.header: true",
+            f"{file.name}:{first.line}", f"a header row ({src!r}, {tgt!r})", "a sentence pair",
+            f"set {file.section}.header: true",
         )  # fmt: skip
 
 
-def _check_letters(path: Path, file: RawFile, rows: list[Record], section: str) -> None:
+def _check_letters(file: Input, rows: list[Record]) -> None:
     """Refuse a column of numbers or of nothing: an id, a score, a date."""
-    for side, column in (("src_column", file.src_column), ("tgt_column", file.tgt_column)):
+    for column, side in zip(_numbers(file), ("src_column", "tgt_column"), strict=True):
         if len(rows) > 2 and not any(any(map(str.isalpha, row.fields[column])) for row in rows):
             raise DataError(
-                f"{path}:{rows[0].line}",
+                f"{file.name}:{rows[0].line}",
                 f"no letter in column {column} of the first rows ({rows[0].fields[column][:40]!r})",
-                "sentences", f"set {section}.{side}; columns count from 0",
+                "sentences", f"set {file.section}.{side}; columns count from 0",
             )  # fmt: skip
 
 
