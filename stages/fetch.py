@@ -43,22 +43,25 @@ def peek(rows: int) -> int:
         console.width = COLUMNS_OF_A_PIPE
     faults = 0
     for look in look_at_corpora(fetch, languages, rows):
-        console.print(_table(look, languages))
+        console.print(Text(_shown(look.title), "bold"), soft_wrap=True)
+        console.print(Text(look.reading), soft_wrap=True)
+        if look.rows:
+            console.print(_table(look))
         if look.error:
-            console.print(Text(f"error: {look.error}\n", "bold red"), soft_wrap=True)
+            console.print(Text(f"error: {look.error}", "bold red"), soft_wrap=True)
             faults += 1
+        console.print()
     return EXIT_FAULT if faults else 0
 
 
-def _table(look: Look, languages: Languages) -> Table:
-    title = Text.assemble((_shown(look.title), "bold"), f"\n{look.reading}")
-    table = Table(title=title, title_justify="left", box=box.SIMPLE, expand=True)
-    table.add_column("line", justify="right", no_wrap=True)
-    table.add_column(f"source: {languages.src}", overflow="fold", ratio=1)
-    table.add_column(f"target: {languages.tgt}", overflow="fold", ratio=1)
-    for row in look.rows:
-        target = Text(f"no pair: {row.fault}", "red") if row.fault else Text(_shown(row.tgt))
-        table.add_row(str(row.line), Text(_shown(row.src)), target)
+def _table(look: Look) -> Table:
+    table = Table(box=box.SIMPLE, expand=True)
+    line, *sides = look.heads
+    table.add_column(line, justify="right", no_wrap=True)
+    for side in sides:
+        table.add_column(Text(_shown(side)), overflow="fold", ratio=1)
+    for number, *cells in look.rows:
+        table.add_row(number, *(Text(_shown(cell)) for cell in cells))
     return table
 
 
