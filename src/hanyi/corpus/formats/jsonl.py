@@ -44,7 +44,8 @@ def inspect(file: Input) -> Input:
     sample = list(islice(_not_blank(lines(file.path, encoding, file.name)), SAMPLE_LINES))
     if not sample:
         raise DataError(file.name, "no lines", "a JSON object in each line", "give another file")
-    objects = [record for _, line in sample if (record := _object(line)) is not None]
+    whole = (line for _, line in sample if MARK not in line)
+    objects = [record for line in whole if (record := _object(line)) is not None]
     if 2 * len(objects) < len(sample):
         raise _no_objects(file, sample)
     file = _with_keys(file, objects)
@@ -151,9 +152,9 @@ def _not_blank(all_lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 
 
 def _no_objects(file: Input, sample: list[tuple[int, str]]) -> DataError:
-    number, line = next((n, line) for n, line in sample if _object(line) is None)
+    number, line = next((n, x) for n, x in sample if MARK in x or _object(x) is None)
     broken = sum(MARK in line for _, line in sample)
-    if 2 * broken >= len(sample):
+    if 2 * broken > len(sample):
         return DataError(
             f"{file.name}:{number}", f"bytes that are no {file.reading.encoding} in most lines",
             "text", f"set {file.section}.encoding to that of the file",

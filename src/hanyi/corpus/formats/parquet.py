@@ -195,7 +195,9 @@ def _rows(
         pa.scalar("encoding"), pa.scalar("columns"), pa.scalar(None, pa.string()),
     )  # fmt: skip
     kept = pc.is_null(fault)
-    both = pc.binary_join_element_wise(src_text, tgt_text, "\t", null_handling="skip")
+    both = pc.coalesce(
+        pc.binary_join_element_wise(src_text, tgt_text, "\t"), src_text, tgt_text, pa.scalar("")
+    )
     lines = pa.array(np.arange(first, first + len(src_text)))
     return pa.RecordBatch.from_arrays(
         [
