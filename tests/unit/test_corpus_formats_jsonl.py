@@ -90,6 +90,7 @@ def test_packed_and_in_another_encoding(path: Path) -> None:
         ([{"zh": "x"}], {}, "keys zh"),
         ([{"zh": "x", "en": "y"}], {"src_column": "cn"}, "keys zh, en, expected a string in cn"),
         ([{"zh": "x", "en": 1}], {"tgt_column": "en", "src_column": "zh"}, "tgt_column"),
+        (['{"\\ud800": "x"}'], {}, r"keys \?, "),
         (["", " "], {}, "no lines"),
         (["[", '{"zh": "x"},', "]"], {}, "a JSON array, .*jq"),
         (["你好\tHi"], {}, r"pairs.jsonl:1: '你好"),

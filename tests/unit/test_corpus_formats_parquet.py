@@ -149,6 +149,13 @@ def test_a_broken_page_is_told(path: Path) -> None:
         list(parquet.read(file))
 
 
+def test_a_column_whose_name_is_no_text_is_told(path: Path) -> None:
+    writer.write_table(pa.table({"zhzhzh": ZH, "en": EN}), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"zhzhzh", b"zh\xff\xffzh"))
+    with pytest.raises(DataError, match="no Parquet that can be read"):
+        parquet.inspect(make_input(path))
+
+
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
         parquet.inspect(make_input(tmp_path / "none.parquet"))

@@ -114,6 +114,12 @@ def test_undecodable_bytes_spoil_their_entry_only(path: Path) -> None:
     assert [row.fault for row in read_rows(po, make_input(path))] == [None, "encoding", None]
 
 
+def test_undecodable_bytes_in_the_header(path: Path) -> None:
+    path.write_bytes((HEAD + OPEN).encode().replace(b"zh_CN", b"zh\xff"))
+    with pytest.raises(DataError, match="Language: zh� in the header"):
+        po.inspect(make_input(path))
+
+
 @pytest.mark.parametrize("charset", ["GB18030", "gb2312", "Big5", "CHARSET", "utf-8"])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_the_charset_of_the_header(path: Path, charset: str, pack) -> None:  # type: ignore[no-untyped-def]

@@ -12,8 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from hanyi.corpus.formats.encodings import check_encoding, guess_of
-from hanyi.corpus.formats.inputs import AUTO, Input
+from hanyi.corpus.formats.encodings import decide_encoding
+from hanyi.corpus.formats.inputs import Input
 from hanyi.corpus.formats.named import find_pair, listed
 from hanyi.corpus.formats.text import MARK, lines
 from hanyi.corpus.tables import Row, row_blocks
@@ -36,12 +36,9 @@ def inspect(file: Input) -> Input:
     Columns that are numbers mean nothing here: then the keys are found by the languages. Raises
     `DataError` that lists the keys which are there.
     """
-    encoding = file.reading.encoding
-    if encoding == AUTO:
-        encoding = guess_of(file.path) or "utf-8"
-    check_encoding(file.path, encoding, f"{file.section}.encoding")
-    file = replace(file, reading=replace(file.reading, encoding=encoding))
-    sample = list(islice(_not_blank(lines(file.path, encoding, file.name)), SAMPLE_LINES))
+    file = decide_encoding(file)
+    all_lines = lines(file.path, file.reading.encoding, file.name)
+    sample = list(islice(_not_blank(all_lines), SAMPLE_LINES))
     if not sample:
         raise DataError(file.name, "no lines", "a JSON object in each line", "give another file")
     whole = (line for _, line in sample if MARK not in line)

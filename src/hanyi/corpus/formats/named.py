@@ -36,4 +36,5 @@ def _by_code(names: Mapping[str, str], languages: Languages, side: str) -> str |
 def listed(names: Sequence[str], most: int = 12) -> str:
     """Name columns in a message, the first few of many."""
     shown = ", ".join(name if len(name) <= 40 else f"{name[:40]}…" for name in names[:most])
+    shown = shown.encode("utf-8", "replace").decode()  # JSON's escapes can make what is no text
     return f"{shown}, …" if len(names) > most else shown or "none"

@@ -36,20 +36,18 @@ def inspect(file: Input) -> Input:
     Raises `DataError` that lists the columns, and for what is no Parquet file.
     """
     with _opened(file) as table:
-        schema, rows = table.schema_arrow, table.metadata.num_rows
-    if not rows:
-        raise DataError(file.name, "no rows", "a table with rows", "give another file")
-    columns = _columns(file, schema)
-    reading = replace(file.reading, src_column=columns[0], tgt_column=columns[1])
-    file = replace(file, reading=reading)
-    for key, column in zip(("src_column", "tgt_column"), columns, strict=True):
-        kind = _kind(schema, _path(file, schema, column, key))
-        if not _is_text(kind):
-            raise DataError(
-                file.name, f"{kind} in column {column}", "text",
-                f"set {file.section}.{key}, to one of {listed(_texts(schema))}",
-            )  # fmt: skip
-    return file
+        if not table.metadata.num_rows:
+            raise DataError(file.name, "no rows", "a table with rows", "give another file")
+        schema = table.schema_arrow
+        src, tgt = _columns(file, schema)
+        for key, column in (("src_column", src), ("tgt_column", tgt)):
+            kind = _kind(schema, _path(file, schema, column, key))
+            if not _is_text(kind):
+                raise DataError(
+                    file.name, f"{kind} in column {column}", "text",
+                    f"set {file.section}.{key}, to one of {listed(_texts(schema))}",
+                )  # fmt: skip
+    return replace(file, reading=replace(file.reading, src_column=src, tgt_column=tgt))
 
 
 def read(file: Input) -> Iterator[pa.RecordBatch]:
@@ -76,7 +74,7 @@ def _opened(file: Input) -> Iterator[parquet.ParquetFile]:
         raise DataError(
             file.name, "no such file", "a corpus file", "mend the name or put it there"
         ) from None
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(
             file.name, f"no Parquet that can be read ({str(error)[:200]})", "a whole Parquet file",
             f"copy or download it again, or set {file.section}.format",

@@ -64,7 +64,8 @@ def inspect(file: Input) -> Input:
     code = entries.metadata.get("Language", "")
     side = side_of(file.languages, re.split(r"[.@]", code)[0])
     if side is None:
-        found = f"Language: {code[:40]}" if code else "no Language"
+        code = code[:40].replace(MARK, "\ufffd")
+        found = f"Language: {code}" if code else "no Language"
         raise DataError(
             file.name, f"{found} in the header", f"{file.languages.src} or {file.languages.tgt}",
             f"set {file.section}.src_column and .tgt_column to {MESSAGE} and {TRANSLATION}, in the"

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 import pyarrow as pa
 
-from hanyi.corpus.formats.encodings import check_encoding, guess_of
-from hanyi.corpus.formats.inputs import AUTO, Input
+from hanyi.corpus.formats.encodings import decide_encoding
+from hanyi.corpus.formats.inputs import Input
 from hanyi.corpus.formats.text import MARK, lines
 from hanyi.corpus.tables import Row, row_blocks
 from hanyi.errors import DataError
@@ -46,11 +45,7 @@ def inspect(file: Input) -> Input:
             file.name, "one file", "two: of sources, and of references",
             "give source as a list of both",
         )  # fmt: skip
-    if file.reading.encoding == AUTO:
-        guess = next(filter(None, map(guess_of, file.paths)), "utf-8")
-        file = replace(file, reading=replace(file.reading, encoding=guess))
-    for path in file.paths:
-        check_encoding(path, file.reading.encoding, f"{file.section}.encoding")
+    file = decide_encoding(file)
     _check_order(file)
     rows = [row.fault for row in _rows(file)]
     if None not in rows:
