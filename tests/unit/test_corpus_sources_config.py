@@ -19,7 +19,7 @@ READING = {
 
 def section(*corpora: Any, **changes: Any) -> FetchConfig:
     everyday = {"sentences": 10, "valid": 1, "test": 1, "seed": 1}
-    values = {"inputs": "x", "corpora": corpora, "everyday": everyday, "reading": READING}
+    values = {"inputs": "x", "corpora": list(corpora), "everyday": everyday, "reading": READING}
     return parse("fetch", FetchConfig, values | changes)
 
 
@@ -90,6 +90,11 @@ FAULTS: dict[str, tuple[list[Any], list[str]]] = {
     "pair of URLs": ([{**MINE, "source": ["http://x.org/a", "b"]}], ["two different files"]),
     "pair of one": ([{**MINE, "source": ["a", "a"]}], ["two different files"]),
     "three": ([{**MINE, "source": ["a", "b", "c"]}], ["fetch.corpora.0.source"]),
+    "format": ([{**MINE, "format": "xlsx"}], ["corpora.0.format", "xlsx", "tsv", "parquet"]),
+    "encoding": ([{**MINE, "encoding": "utf8mb4"}], ["corpora.0.encoding", "utf8mb4", "gb18030"]),
+    "delimiter": ([{**MINE, "delimiter": "||"}], ["corpora.0.delimiter", "||"]),
+    "same columns": ([{**MINE, "src_column": 0}], ["corpora.0.src_column", "differ", "0 and 0"]),
+    "negative": ([{**MINE, "src_column": -1}], ["corpora.0.src_column", "-1"]),
     "reading of a starter": (
         [{**MINE, "source": "starter:hsk", "format": "csv"}], ["format", "starter:hsk"]
     ),
@@ -116,3 +121,8 @@ def test_a_fault_is_one_line(case: str) -> None:
 def test_ranges_of_the_starter() -> None:
     with pytest.raises(ParamsError, match=r"everyday.valid must be at least 1, got 0"):
         section(MINE, everyday={"sentences": 1, "valid": 0, "test": 1, "seed": 1})
+
+
+def test_the_common_reading_is_checked_too() -> None:
+    with pytest.raises(ParamsError, match=r"reading.format must be one of auto, tsv, csv"):
+        section(MINE, reading={**READING, "format": "xls"})

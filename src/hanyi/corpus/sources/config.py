@@ -7,7 +7,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
 
-from hanyi.corpus.formats.inputs import Reading
+from hanyi.corpus.formats import FORMATS
+from hanyi.corpus.formats.inputs import AUTO, Reading
+from hanyi.corpus.formats.text import known_encoding
 from hanyi.corpus.pairs import ROLES
 from hanyi.params import at_least, config, one_of
 from hanyi.starter.everyday import EverydayConfig
@@ -114,6 +116,10 @@ class CorpusConfig:
         values = {key: getattr(self, key) for key in READING}
         return {key: value for key, value in values.items() if value is not None}
 
+    def with_reading(self, reading: Reading) -> Reading:
+        """Put what this entry says of its own in the place of what is said for all."""
+        return replace(reading, **self.reading)  # type: ignore[arg-type]
+
 
 @config
 class FetchConfig:
@@ -133,15 +139,13 @@ class FetchConfig:
                 f"corpora must be 1 to {ENTRIES_MAX} entries, such as"
                 f" {{name: mine, source: train.tsv}}, got {len(self.corpora)}"
             )
+        _check_reading(self.reading, "reading.")
         sources: dict[tuple[str, ...], int] = {}
         for number, corpus in enumerate(self.corpora):
             if (first := sources.setdefault(corpus.names, number)) != number:
                 raise ValueError(f"corpora.{number}: source is that of corpora.{first},"
                                  f" expected another, got {corpus.source}")  # fmt: skip
-            try:
-                replace(self.reading, **corpus.reading)  # type: ignore[arg-type]
-            except ValueError as error:
-                raise ValueError(f"corpora.{number}: {error}") from None
+            _check_reading(corpus.with_reading(self.reading), f"corpora.{number}.")
         weights_of(self.corpora)
 
 
@@ -157,6 +161,27 @@ def weights_of(corpora: tuple[CorpusConfig, ...]) -> Mapping[str, float]:
                 f" name, got {weights[corpus.name]:g} and {corpus.weight:g}"
             )
     return {corpus.name: weights.get(corpus.name, 1.0) for corpus in corpora}
+
+
+def _check_reading(reading: Reading, prefix: str) -> None:
+    one_of(f"{prefix}format", reading.format, (AUTO, *FORMATS))
+    delimiter = reading.delimiter
+    if delimiter != AUTO and (len(delimiter) != 1 or delimiter in '"\r\n'):
+        raise ValueError(
+            f"{prefix}delimiter must be auto or one character, no quote and no line end, got"
+            f" {delimiter!r}"
+        )
+    src, tgt = reading.src_column, reading.tgt_column
+    if src == tgt or any(isinstance(one, int) and one < 0 for one in (src, tgt)):
+        raise ValueError(
+            f"{prefix}src_column and tgt_column must differ, as names or as numbers from 0, got"
+            f" {src!r} and {tgt!r}"
+        )
+    if reading.encoding != AUTO:
+        try:
+            known_encoding(reading.encoding)
+        except ValueError as error:
+            raise ValueError(f"{prefix}{error}") from None
 
 
 def _scheme(name: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +13,7 @@ from hanyi.corpus.formats import decide, peek
 from hanyi.corpus.formats.encodings import guess_encoding
 from hanyi.corpus.formats.inputs import AUTO, Input
 from hanyi.corpus.formats.packing import open_bytes
+from hanyi.corpus.formats.text import ENCODINGS
 from hanyi.corpus.languages import Languages
 from hanyi.corpus.sources.config import FetchConfig
 from hanyi.corpus.sources.pieces import Entry, Piece, describe, entries, find_pieces
@@ -78,39 +81,55 @@ def _pairs(rows: list[Row] | tuple[Row, ...]) -> list[list[str]]:
 def _look_as_it_stands(title: str, file: Input, rows: int, error: str) -> Look:
     """Show the first lines of a file in its own columns, of a pair of files side by side."""
     sides = [
-        _lines(path, name, file.reading.encoding)[:rows]
+        _head(path, name, file.reading.encoding)
         for path, name in zip(file.paths, file.names, strict=True)
     ]
-    delimiter = None
-    if len(sides) == 1:
-        delimiter = _delimiter(file, sides[0])
-        cells = [line.split(delimiter) if delimiter else [line] for line in sides[0]]
-        width = min(max(map(len, cells), default=1), COLUMNS_MAX)
-        heads = [f"column {number}" for number in range(width)]
+    reading, heads = "as it stands", list[str]()
+    found: Iterable[tuple[int, Sequence[str]]]
+    if len(sides) > 1:
+        heads += file.names
+        found = enumerate(zip_longest(*sides, fillvalue=""), start=1)
+    elif delimiter := _delimiter(file, "\n".join(sides[0][:rows])):
+        reading = f"as it stands, parted at {delimiter!r}"
+        found = _cells(file, sides[0], delimiter)
     else:
-        cells, heads = [list(lines) for lines in zip_longest(*sides, fillvalue="")], [*file.names]
+        heads += ["text"]
+        found = enumerate(([line] for line in sides[0]), start=1)
+    cells = list(islice(found, rows))
+    width = min(max((len(some) for _, some in cells), default=0), COLUMNS_MAX)
+    heads = heads or [f"column {number}" for number in range(width)]
     table = [
-        [str(line), *islice(some, len(heads)), *[""] * (len(heads) - len(some))]
-        for line, some in enumerate(cells, start=1)
+        [str(line), *some[: len(heads)], *[""] * (len(heads) - len(some))] for line, some in cells
     ]
-    parted = f", parted at {delimiter!r}" if delimiter else ""
-    return Look(title, f"as it stands{parted}", ["line", *heads], table, error)
+    return Look(title, reading, ["line", *heads], table, error)
 
 
-def _lines(path: Path, name: str, encoding: str) -> list[str]:
+def _cells(file: Input, lines: list[str], delimiter: str) -> Iterator[tuple[int, Sequence[str]]]:
+    if file.reading.format == "csv" or ".csv" in file.name.lower():
+        reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter)
+        line = 1
+        with suppress(csv.Error):  # the file's own error is told already
+            for record in reader:
+                yield line, record
+                line = reader.line_num + 1
+    else:
+        yield from enumerate((line.split(delimiter) for line in lines), start=1)
+
+
+def _head(path: Path, name: str, encoding: str) -> list[str]:
     with open_bytes(path, name) as file:
         head = file.read(HEAD_BYTES)
     if head.startswith(_PARQUET):
         return []
-    if encoding == AUTO:
+    if encoding == AUTO or encoding not in ENCODINGS:
         encoding = guess_encoding(head) or "utf-8"
-    return head.decode(encoding, "backslashreplace").removeprefix("\ufeff").split("\n")
+    lines = head.decode(encoding, "backslashreplace").removeprefix("\ufeff").split("\n")
+    return [line.removesuffix("\r") for line in lines]
 
 
-def _delimiter(file: Input, lines: list[str]) -> str | None:
+def _delimiter(file: Input, text: str) -> str | None:
     if file.reading.delimiter != AUTO:
         return file.reading.delimiter
     if file.reading.format not in {AUTO, "tsv", "csv"}:
         return None
-    joined = "\n".join(lines)
-    return next((one for one in "\t,;|" if one in joined), None)
+    return next((one for one in "\t,;|" if one in text), None)

@@ -143,7 +143,7 @@ def _input(
     known: dict[str, Any] | None = None,
 ) -> Input:
     """Join what is said of the reading: by all corpora, by the source, by the entry."""
-    reading = replace(entry.fetch.reading, **{**(known or {}), **entry.corpus.reading})
+    reading = entry.corpus.with_reading(replace(entry.fetch.reading, **(known or {})))
     return Input(
         paths=paths, names=names, reading=reading, languages=entry.languages, section=entry.where
     )

@@ -29,12 +29,12 @@ def make_everyday(everyday: EverydayConfig) -> dict[str, list[Row]]:
 
 def load_hsk() -> list[Row]:
     """Give the graded sentences with their translations."""
-    return _rows((record["chinese"], record["translation"]["en"]) for record in _load_package())
+    return _rows((record["chinese"], record["translation"]["en"]) for record in load_package())
 
 
 def collect_glosses() -> tuple[list[Row], Glosses]:
     """Give the word glosses as rows, and as they were collected."""
-    glosses = collect(token for record in _load_package() for token in record["tokens"])
+    glosses = collect(token for record in load_package() for token in record["tokens"])
     log.info(
         "glosses: %d pairs, %d words without a usable sense", len(glosses.pairs), glosses.skipped
     )
@@ -42,7 +42,8 @@ def collect_glosses() -> tuple[list[Row], Glosses]:
 
 
 @cache
-def _load_package() -> list[dict[str, Any]]:
+def load_package() -> list[dict[str, Any]]:
+    """Load the records of the package, each with its sentence and the words of it."""
     from hsk_sentences_audio import load_sentences  # its data takes a quarter of a second to load
 
     return list(load_sentences())
