@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +16,7 @@ from hanyi.progress import progress
 from hanyi.tokens.bpe import Tokenizer
 from hanyi.tokens.shards import EncodedSplit
 from hanyi.tracking import Tracker
-from stages.harness import run
+from stages.harness import device_option, run
 from stages.paths import DECODED, ENCODED, TOKENIZERS, TRANSFORMER
 
 log = logging.getLogger("hanyi.decode")
@@ -83,8 +81,5 @@ def _metrics(best: Sequence[Hypothesis]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", help="cpu, cuda or cuda:N; picked by itself unless given")
-    if chosen := parser.parse_args().device:
-        os.environ[DEVICE_VARIABLE] = chosen
+    device_option(__doc__, DEVICE_VARIABLE)
     run("decode", main)

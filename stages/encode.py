@@ -11,6 +11,7 @@ from hanyi.params import load_section
 from hanyi.tokens.bpe import Tokenizer
 from hanyi.tokens.encoding import EncodeConfig, Pair, encode_split
 from hanyi.tokens.prepared import SPLITS, corpus_names
+from hanyi.tokens.weights import read_weights
 from hanyi.tracking import Tracker
 from stages.harness import run
 from stages.paths import ENCODED, PREPARED, TOKENIZERS
@@ -23,13 +24,13 @@ def main(_: Tracker) -> dict[str, Any]:
     settings = load_section("encode", EncodeConfig)
     pair = Pair(Tokenizer.load(TOKENIZERS / "src.json"), Tokenizer.load(TOKENIZERS / "tgt.json"))
     files = {split: PREPARED / f"{split}.parquet" for split in SPLITS}
-    corpora = corpus_names(files.values())
+    weights = read_weights(PREPARED, corpus_names(files.values()))
     metrics: dict[str, Any] = {}
     with atomic_directory(ENCODED) as directory:
         for split, file in files.items():
             (directory / split).mkdir()
             test = split == "test"
-            index = encode_split(file, directory / split, pair, corpora, settings, keep_all=test)
+            index = encode_split(file, directory / split, pair, weights, settings, keep_all=test)
             metrics[split] = {key: index[key] for key in ("rows", "src_tokens", "tgt_tokens")}
             metrics[split] |= {"shards": len(index["files"]), **index["counts"]}
             log.info("%s: %d rows of %d", split, index["rows"], index["counts"]["read"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import errno
 import logging
@@ -46,6 +47,14 @@ def run(name: str, main: Callable[[Tracker], Mapping[str, Any]]) -> None:
         number = signal.SIGTERM if isinstance(stop, Stopped) else signal.SIGINT
         sys.stderr.write(f"{name}: stopped by {number.name}\n")
         raise SystemExit(EXIT_SIGNAL + number) from None
+
+
+def device_option(description: str | None, variable: str) -> None:
+    """Read the command line of a stage that computes: `--device` sets a variable of the system."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--device", help="cpu, cuda or cuda:N; picked by itself unless given")
+    if chosen := parser.parse_args().device:
+        os.environ[variable] = chosen
 
 
 @contextmanager

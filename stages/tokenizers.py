@@ -45,17 +45,19 @@ class TokenizersConfig:
 
 
 def main(_: Tracker) -> dict[str, Any]:
-    """Train, measure over all splits, publish both tokenizers together."""
+    """Train, measure on a sample of each split, publish both tokenizers together."""
     settings = load_section("tokenizers", TokenizersConfig)
     splits = [PREPARED / f"{split}.parquet" for split in SPLITS]
     metrics: dict[str, Any] = {}
     with atomic_directory(TOKENIZERS) as directory:
         for side in ("src", "tgt"):
-            texts = read_sample(PREPARED / "train.parquet", side, settings.sample_chars)
+            sample = read_sample(splits[0], [side], settings.sample_chars)
+            texts = (block.column(0).to_pylist() for block in sample)
             where = f"params.yaml: tokenizers.{side}_vocab"
             tokenizer = train_tokenizer(texts, settings.bpe(side), where)
             tokenizer.save(directory / f"{side}.json")
-            metrics[side] = {"vocab": tokenizer.size, **measure(tokenizer, splits, side).metrics()}
+            measured = measure(tokenizer, splits, side, settings.sample_chars)
+            metrics[side] = {"vocab": tokenizer.size, **measured.metrics()}
             log.info(
                 "%s: %d tokens in the vocabulary, %.3f for each character, %.3f for each word",
                 side,

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import logging
-import os
 from pathlib import Path
 from typing import Any
 
 import torch
 
 import hanyi
-from hanyi.artifacts import atomic_directory, digest_file
+from hanyi.artifacts import atomic_directory
 from hanyi.model.config import ModelConfig
 from hanyi.model.devices import DEVICE_VARIABLE, pick_device, prepare_torch
 from hanyi.model.storage import save_model
@@ -20,7 +18,7 @@ from hanyi.model.transformer import Transformer
 from hanyi.params import load_section
 from hanyi.scoring.metrics import ScoreConfig
 from hanyi.tokens.bpe import Tokenizer
-from hanyi.tokens.prepared import read_blocks
+from hanyi.tokens.prepared import digest_parts, read_blocks
 from hanyi.tokens.shards import EncodedSplit
 from hanyi.tracking import Tracker
 from hanyi.training.config import TrainConfig
@@ -31,7 +29,7 @@ from hanyi.training.signals import EXIT_INTERRUPTED, stop_signals
 from hanyi.training.state import StateFolder, code_digest, fingerprint, state_root
 from hanyi.training.trainer import Interrupted, Outcome, Trainer
 from hanyi.training.validation import Text, Validator
-from stages.harness import run
+from stages.harness import device_option, run
 from stages.paths import CURVES, ENCODED, PREPARED, TOKENIZERS, TRANSFORMER
 
 log = logging.getLogger("hanyi")
@@ -98,7 +96,7 @@ def _fingerprint(
         {
             "settings": settings,
             "encoded": [train.digest, valid.digest],
-            "references": digest_file(VALID),
+            "references": digest_parts(VALID),
             "code": code_digest([*(library / room for room in ROOMS), Path(__file__)]),
             "torch": torch.__version__,
             "device": device.type,
@@ -144,8 +142,5 @@ def _metrics(outcome: Outcome, data: TrainingData, parameters: int) -> dict[str,
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", help="cpu, cuda or cuda:N; picked by itself unless given")
-    if chosen := parser.parse_args().device:
-        os.environ[DEVICE_VARIABLE] = chosen
+    device_option(__doc__, DEVICE_VARIABLE)
     run("train", main)

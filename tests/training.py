@@ -43,7 +43,7 @@ MODEL: dict[str, Any] = {
 TRAIN: dict[str, Any] = {
     "seed": 1, "batch_tokens": 60, "accumulate": 1, "max_steps": 12, "max_epochs": None,
     "schedule": "inverse_sqrt", "learning_rate": 0.01, "warmup": 4, "betas": [0.9, 0.98],
-    "weight_decay": 0.01, "clip": 1.0, "label_smoothing": 0.1, "repeats": {}, "validate_every": 4,
+    "weight_decay": 0.01, "clip": 1.0, "label_smoothing": 0.1, "validate_every": 4,
     "save_every": 3, "validate_rows": 6, "select": "loss", "patience": 0, "average": 2,
     "precision": "fp32",
 }  # fmt: skip
@@ -67,7 +67,9 @@ def pairs(count: int, seed: int) -> list[tuple[str, str]]:
     return [("".join(words), " ".join(WORDS[word] for word in words)) for words in drawn]
 
 
-def make_corpus(root: Path, train: int = 40, valid: int = 8) -> Path:
+def make_corpus(
+    root: Path, train: int = 40, valid: int = 8, weights: tuple[float, float] = (1.0, 1.0)
+) -> Path:
     """Write prepared, tokenizers and encoded below `root`, as the stages before train do."""
     frames = {}
     for number, (name, count) in enumerate({"train": train, "valid": valid}.items()):
@@ -86,7 +88,8 @@ def make_corpus(root: Path, train: int = 40, valid: int = 8) -> Path:
     for name, file in frames.items():
         directory = root / "data/encoded" / name
         directory.mkdir(parents=True)
-        encode_split(file, directory, tokenizers, CORPORA, settings, keep_all=False)
+        weighed = dict(zip(CORPORA, weights, strict=True))
+        encode_split(file, directory, tokenizers, weighed, settings, keep_all=False)
     write_params(root)
     return root
 

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hanyi.training.data import repeated
+from hanyi.training.data import weighted
 from hanyi.training.validation import spread
 
 
@@ -28,13 +30,20 @@ def test_validation_rows_are_spread_over_the_corpora(corpus: list[int], count: i
 
 @given(
     st.lists(st.integers(0, 2), min_size=1, max_size=60),
-    st.lists(st.integers(0, 3), min_size=3, max_size=3),
+    st.lists(st.decimals(0, 3, places=2).map(float), min_size=3, max_size=3),
+    st.integers(0, 2**63 - 1),
+    st.integers(0, 1000),
 )
-def test_each_row_occurs_as_often_as_its_corpus_says(corpus: list[int], times: list[int]) -> None:
-    names = ("a", "b", "c")
-    expected = [row for row, number in enumerate(corpus) for _ in range(times[number])]
-    if expected:
-        found = repeated(np.array(corpus, np.uint8), names, dict(zip(names, times, strict=True)))
-        assert sorted(found.tolist()) == expected
-    plain = repeated(np.array(corpus, np.uint8), names, {})
-    assert plain.tolist() == list(range(len(corpus)))
+def test_each_row_occurs_as_often_as_its_corpus_says(
+    corpus: list[int], weights: list[float], seed: int, epoch: int
+) -> None:
+    numbers = np.array(corpus, np.uint8)
+    rows = weighted(numbers, weights, seed, epoch)
+    assert rows.dtype == np.int64
+    assert rows.tolist() == sorted(weighted(numbers, weights, seed, epoch).tolist())
+    times = np.bincount(rows, minlength=len(corpus))
+    for number, weight in enumerate(weights):
+        found = times[numbers == number]
+        assert ((found == math.floor(weight)) | (found == math.ceil(weight))).all()
+        # The nearest numbers of rows: no corpus gets more or less than its share.
+        assert abs(found.sum() - weight * len(found)) < 1

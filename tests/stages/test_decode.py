@@ -39,11 +39,12 @@ def write_params(**changes: Any) -> None:
 
 def encode(directory: Path, src: Tokenizer, tgt: Tokenizer, ids: list[int]) -> None:
     directory.mkdir(parents=True)
-    sources = src.encode_batch([*SENTENCES[: len(ids) - 1], ""][: len(ids)])
-    targets = tgt.encode_batch(TRANSLATIONS[: len(ids)])
+    sources = src.encode_flat([*SENTENCES[: len(ids) - 1], ""][: len(ids)])
+    targets = tgt.encode_flat(TRANSLATIONS[: len(ids)])
     rows = encoded_rows(ids, [0] * len(ids), sources, targets)
     fields = {
         "corpora": ["tiny"],
+        "weights": {"tiny": 1.0},
         "src_vocab": src.size,
         "tgt_vocab": tgt.size,
         "src_tokenizer": src.digest,

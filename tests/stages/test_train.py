@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 import torch
 
 from hanyi.artifacts import digest_file, write_text
-from hanyi.errors import ArtifactError, HanyiError, ParamsError
+from hanyi.errors import ArtifactError, DataError, HanyiError, ParamsError
 from hanyi.model.storage import load_model
 from hanyi.tokens.bpe import Tokenizer
 from hanyi.tracking import Tracker
@@ -250,10 +251,27 @@ def test_broken_references(place: Path) -> None:
         train.main(Tracker())
 
 
-def test_faults_of_parameters(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_params(place, repeats={"alpha": 0, "beta": 0})
-    with pytest.raises(ParamsError, match=r"train.repeats: no rows"):
+def test_weights_that_leave_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_corpus(tmp_path, weights=(0.0, 0.0))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HANYI_DEVICE", "cpu")
+    with pytest.raises(DataError, match=r"fetch.corpora: no rows to train on with the weights"):
         train.main(Tracker())
+
+
+def test_references_in_parts(place: Path, expected: dict[str, Any]) -> None:
+    """Neither the curve nor the model tells whether valid is one file or several."""
+    whole = Path("data/prepared/valid.parquet")
+    table = pq.read_table(whole)
+    whole.unlink()
+    for number in range(2):
+        part = whole / f"half={number}/part.parquet"
+        part.parent.mkdir(parents=True)
+        pq.write_table(table.slice(4 * number, 4), part)
+    assert outputs(train.main(Tracker())) == expected
+
+
+def test_faults_of_parameters(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_params(place, selct="bleu")
     with pytest.raises(ParamsError, match=r"train.selct"):
         train.main(Tracker())

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hanyi.tokens.batches import collate, padding, plan
+from hanyi.tokens.flat import Flat
 from hanyi.tokens.shards import EncodedSplit, encoded_rows, write_shards
 from hanyi.tokens.vocab import BOS, EOS, PAD
 
@@ -18,9 +19,12 @@ TGT = [[20], [], [21, 22, 23, 24, 25], [26, 27]]
 
 @pytest.fixture
 def split(tmp_path: Path) -> EncodedSplit:
-    fields = dict.fromkeys(["src_tokenizer", "tgt_tokenizer"], "") | {"corpora": ["all"]}
+    fields = dict.fromkeys(["src_tokenizer", "tgt_tokenizer"], "") | {
+        "corpora": ["all"],
+        "weights": {"all": 1},
+    }
     fields |= dict.fromkeys(["src_vocab", "tgt_vocab"], 40)
-    block = encoded_rows([0, 1, 2, 3], [0] * 4, SRC, TGT)
+    block = encoded_rows([0, 1, 2, 3], [0] * 4, Flat.of(SRC), Flat.of(TGT))
     write_shards(tmp_path, [block], shard_rows=3, fields=fields)
     return EncodedSplit.open(tmp_path)
 

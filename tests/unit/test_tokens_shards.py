@@ -12,10 +12,12 @@ import pytest
 
 from hanyi.artifacts import digest_file
 from hanyi.errors import ArtifactError
+from hanyi.tokens.flat import Flat
 from hanyi.tokens.shards import EncodedSplit, encoded_rows, write_shards
 
 FIELDS = {
     "corpora": ["everyday", "hsk"],
+    "weights": {"everyday": 1, "hsk": 2.5},
     "src_vocab": 65_535,
     "tgt_vocab": 400,
     "src_tokenizer": "a" * 32,
@@ -41,8 +43,9 @@ def made_rows(count: int, seed: int = 0) -> list[Row]:
 def write(directory: Path, rows: list[Row], *, block: int = 7, shard_rows: int = 1000) -> Path:
     directory.mkdir()
     blocks = (
-        encoded_rows(*([row[at] for row in rows[first : first + block]] for at in range(4)))
+        encoded_rows(ids, corpus, Flat.of(src), Flat.of(tgt))
         for first in range(0, len(rows), block)
+        for ids, corpus, src, tgt in [zip(*rows[first : first + block], strict=True)]
     )
     write_shards(directory, blocks, shard_rows=shard_rows, fields=FIELDS)
     return directory
@@ -55,6 +58,7 @@ def test_rows_come_back(tmp_path: Path, shard_rows: int) -> None:
     assert split.rows == 50
     assert len(list((tmp_path / "train").glob("*.arrow"))) == -(-50 // shard_rows)
     assert split.corpora == ("everyday", "hsk")
+    assert split.weights == (1.0, 2.5)
     assert split.ids.tolist() == [row[0] for row in rows]
     assert split.corpus.tolist() == [row[1] for row in rows]
     assert [split.src(at).tolist() for at in range(50)] == [row[2] for row in rows]
@@ -167,9 +171,11 @@ def _edit(**changes: Any) -> Callable[[Path], None]:
         (lambda directory: (directory / "00001.arrow").unlink(), r"00001\.arrow: no such file"),
         (lambda directory: (directory / "index.json").unlink(), r"index\.json: no such file"),
         (lambda directory: (directory / "index.json").write_bytes(b"{"), "broken JSON"),
-        (_edit(version=2), "hanyi.encoded version 2, expected hanyi.encoded version 1"),
-        (_edit(kind="hanyi.raw"), "hanyi.raw version 1, expected hanyi.encoded version 1"),
+        (_edit(version=1), "hanyi.encoded version 1, expected hanyi.encoded version 2"),
+        (_edit(kind="hanyi.raw"), "hanyi.raw version 2, expected hanyi.encoded version 2"),
         (_edit(src_vocab=None), "no usable 'src_vocab'"),
+        (_edit(weights=None), "no usable 'weights'"),
+        (_edit(weights={"hsk": 1}), "no usable 'everyday'"),
         (_edit(files=None), "no usable 'files'"),
     ],
 )

@@ -26,7 +26,7 @@ from tests.training import train_config
         ({"learning_rate": 0}, "learning_rate must be over 0"),
         ({"label_smoothing": 1.0}, "label_smoothing must be at least 0 and under 1"),
         ({"betas": [0.9, 1.0]}, "betas must be at least 0 and under 1"),
-        ({"repeats": {"hsk": -1}}, "repeats.hsk must be at least 0"),
+        ({"repeats": {"hsk": 2}}, "train.repeats: unknown key"),
         ({"precision": "fp8"}, "fp8"),
         ({"max_steps": "many"}, "train.max_steps"),
         ({"max_minutes": 5}, "train.max_minutes"),

@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from hanyi.errors import HanyiError, ParamsError
+from hanyi.errors import HanyiError
 from hanyi.model.transformer import Transformer
-from hanyi.tokens.shards import EncodedSplit
-from hanyi.training.data import TrainingData, repeated
 from hanyi.training.progress import average, better, snapshot
 from hanyi.training.trainer import Interrupted, Outcome, Trainer
 from tests.training import (
@@ -22,7 +20,6 @@ from tests.training import (
     make_corpus,
     make_trainer,
     make_validator,
-    train_config,
 )
 
 
@@ -264,25 +261,20 @@ def test_norms_biases_and_embeddings_do_not_decay(corpus: Path, tmp_path: Path) 
         } <= steady
 
 
-def test_rows_of_a_corpus_can_be_repeated(corpus: Path, caplog: pytest.LogCaptureFixture) -> None:
-    split = EncodedSplit.open(corpus / "data/encoded/train")
-    counts = {name: int((split.corpus == i).sum()) for i, name in enumerate(split.corpora)}
-    data = TrainingData(split, train_config(repeats={"alpha": 3, "beta": 0}))
-    rows = [row for update in data.updates(2) for batch in update for row in batch.tolist()]
-    assert len(rows) == 3 * counts["alpha"]
-    assert {split.corpora[split.corpus[row]] for row in rows} == {"alpha"}
-    plain = repeated(split.corpus, split.corpora, {"gamma": 2})
-    assert plain.tolist() == list(range(split.rows))
-    assert "train.repeats.gamma: no such corpus among alpha, beta" in caplog.text
-    with pytest.raises(ParamsError, match="no rows to train on"):
-        repeated(split.corpus, split.corpora, {"alpha": 0, "beta": 0})
-
-
-def test_epochs_limit_training(corpus: Path) -> None:
-    split = EncodedSplit.open(corpus / "data/encoded/train")
-    one = len(TrainingData(split, train_config()).updates(0))
-    assert TrainingData(split, train_config(max_steps=None, max_epochs=2)).steps() == 2 * one
-    assert TrainingData(split, train_config(max_steps=3, max_epochs=2)).steps() == 3
+def test_resumes_where_epochs_differ(tmp_path: Path) -> None:
+    """The weights leave some epochs without a row, and let others end amid the saved states."""
+    root = make_corpus(tmp_path, train=12, weights=(0.06, 0.1))
+    unbroken = make_trainer(root, tmp_path / "unbroken")
+    outcome = run(unbroken)
+    lengths = {len(unbroken.data.updates(epoch)) for epoch in range(outcome.progress.epoch + 1)}
+    assert lengths >= {0, 1}
+    for steps in (2, 3, 7, 11):
+        first = make_trainer(root, tmp_path / str(steps))
+        with pytest.raises(Interrupted):
+            run(first, stop=lambda done=first.progress, at=steps: done.step == at)  # type: ignore[misc]
+        second = make_trainer(root, tmp_path / str(steps))
+        assert run(second).progress.history == outcome.progress.history
+        assert same_weights(second.model, unbroken.model)
 
 
 def test_reports_what_matters(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import tokenizers
 from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
@@ -11,6 +12,7 @@ from tokenizers import Regex, decoders, models, pre_tokenizers, trainers
 from hanyi.artifacts import digest_bytes, write_text
 from hanyi.errors import ArtifactError, DataError, ParamsError
 from hanyi.params import config
+from hanyi.tokens.flat import Flat
 from hanyi.tokens.vocab import LARGEST, SMALLEST, SPECIALS
 
 REMEDY = "run `dvc repro tokenizers`"
@@ -82,10 +84,13 @@ def word_pattern(max_word_chars: int, max_digits: int) -> str:
 
 
 def train_tokenizer(
-    texts: Iterable[str], config: BpeConfig, where: str = "params.yaml: tokenizers.vocab"
+    texts: Iterable[str] | Iterable[list[str]],
+    config: BpeConfig,
+    where: str = "params.yaml: tokenizers.vocab",
 ) -> Tokenizer:
-    """Train a tokenizer; equal texts in equal order give equal bytes, whatever the threads.
+    """Train a tokenizer on texts, or on lists of texts.
 
+    Equal texts in equal order give equal bytes, whatever the threads.
     Raises `ParamsError`, which names `where`, when the texts do not give as many tokens as asked.
     """
     bpe = tokenizers.Tokenizer(models.BPE())
@@ -166,11 +171,17 @@ class Tokenizer:
 
         Raises `DataError` for a text with half a surrogate pair, which no encoding can hold.
         """
+        return [encoding.ids for encoding in self._encodings(texts)]
+
+    def encode_flat(self, texts: Sequence[str]) -> Flat:
+        """Give the ids of many texts one after another, as `encode_batch`; threads may share it."""
+        return Flat.of([encoding.ids for encoding in self._encodings(texts)])
+
+    def _encodings(self, texts: Sequence[str]) -> Sequence[Any]:
         try:
-            encodings = self._bpe.encode_batch_fast(list(texts), add_special_tokens=False)
+            return self._bpe.encode_batch_fast(list(texts), add_special_tokens=False)
         except TypeError:
             raise _no_unicode(texts) from None
-        return [encoding.ids for encoding in encodings]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Give the text of ids, special ones skipped; bytes that spell no character are U+FFFD."""

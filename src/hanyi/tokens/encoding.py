@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hanyi.params import at_least, config, one_of
 from hanyi.tokens.bpe import Tokenizer
+from hanyi.tokens.flat import Flat
+from hanyi.tokens.identity import check_ids
 from hanyi.tokens.prepared import read_blocks
 from hanyi.tokens.shards import encoded_rows, write_shards
 
 OVER_LONG = ("drop", "truncate")
+
+WORKERS = 2
+"""Threads: the tokenizer uses all cores, but what Python does before and after uses one."""
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @config
@@ -47,65 +58,91 @@ def encode_split(
     prepared: Path,
     directory: Path,
     tokenizers: Pair,
-    corpora: Sequence[str],
+    weights: Mapping[str, float],
     config: EncodeConfig,
     *,
     keep_all: bool,
 ) -> dict[str, Any]:
-    """Encode one Parquet file into an existing, empty directory, and give the index.
+    """Encode a prepared split into an existing, empty directory, and give the index.
 
-    `keep_all` is for the test split, where every row is decoded: a long source is cut whatever
-    `config.over_long` says, and the target stays whole, because nothing reads it.
+    `weights` names the corpora, in the order of their numbers, and says how often the rows of each
+    occur in an epoch. `keep_all` is for the test split, where every row is decoded: a long source
+    is cut whatever `config.over_long` says, and the target stays whole, because nothing reads it.
+    Raises `DataError` when an id occurs twice.
     """
-    counts: dict[str, Any] = {"read": 0, "dropped": 0, "truncated": {"src": 0, "tgt": 0}}
-    fields = {
-        "corpora": list(corpora),
+    check_ids(prepared)
+    counts: Counter[str] = Counter()
+    encoder = _Encoder(tokenizers, pa.array(weights, pa.string()), config, keep_all)
+    index: dict[str, Any] = {
+        "corpora": list(weights),
+        "weights": dict(weights),
         "max_tokens": config.max_tokens,
         "src_tokenizer": tokenizers.src.digest,
         "tgt_tokenizer": tokenizers.tgt.digest,
         "src_vocab": tokenizers.src.size,
         "tgt_vocab": tokenizers.tgt.size,
-        "counts": counts,
+        "counts": {},
     }
-    blocks = _encoded(prepared, tokenizers, corpora, config, keep_all=keep_all, counts=counts)
-    return write_shards(directory, blocks, shard_rows=config.shard_rows, fields=fields)
+
+    def encoded() -> Iterator[pa.RecordBatch]:
+        blocks = read_blocks(prepared, ["id", "corpus", "src", "tgt"])
+        for rows, found in _ahead(encoder, blocks):
+            counts.update(found)
+            yield rows
+        index["counts"] |= {
+            "read": counts["read"],
+            "dropped": counts["dropped"],
+            "truncated": {"src": counts["src"], "tgt": counts["tgt"]},
+        }
+
+    return write_shards(directory, encoded(), shard_rows=config.shard_rows, fields=index)
 
 
-def _encoded(
-    prepared: Path,
-    tokenizers: Pair,
-    corpora: Sequence[str],
-    config: EncodeConfig,
-    *,
-    keep_all: bool,
-    counts: dict[str, Any],
-) -> Iterator[pa.RecordBatch]:
-    number = {name: at for at, name in enumerate(corpora)}
-    drop = config.over_long == "drop" and not keep_all
-    for block in read_blocks(prepared, ["id", "corpus", "src", "tgt"]):
-        ids, corpus, src_texts, tgt_texts = (column.to_pylist() for column in block.columns)
-        src = tokenizers.src.encode_batch(src_texts)
-        tgt = tokenizers.tgt.encode_batch(tgt_texts)
-        counts["read"] += len(ids)
-        kept = list(range(len(ids)))
-        if drop:
-            kept = [at for at in kept if max(len(src[at]), len(tgt[at])) <= config.max_tokens]
-            counts["dropped"] += len(ids) - len(kept)
+@dataclass(frozen=True)
+class _Encoder:
+    """Encodes a block of prepared rows; threads may share it."""
+
+    tokenizers: Pair
+    corpora: pa.Array
+    config: EncodeConfig
+    keep_all: bool
+
+    def __call__(self, block: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[str, int]]:
+        """Give the encoded rows, and how many were read, dropped, and cut on either side."""
+        most = self.config.max_tokens
+        src = self.tokenizers.src.encode_flat(block.column("src").to_pylist())
+        tgt = self.tokenizers.tgt.encode_flat(block.column("tgt").to_pylist())
+        ids = block.column("id")
+        corpus = pc.index_in(block.column("corpus"), self.corpora).cast(pa.uint8())
+        counts = {"read": len(ids)}
+        if self.config.over_long == "drop" and not self.keep_all:
+            kept = np.maximum(src.lengths, tgt.lengths) <= most
+            counts["dropped"] = len(ids) - int(kept.sum())
+            if counts["dropped"]:
+                src, tgt = src.only(kept), tgt.only(kept)
+                ids, corpus = ids.filter(pa.array(kept)), corpus.filter(pa.array(kept))
         else:
-            counts["truncated"]["src"] += _cut(src, config.max_tokens)
-            if not keep_all:
-                counts["truncated"]["tgt"] += _cut(tgt, config.max_tokens)
-        yield encoded_rows(
-            [ids[at] for at in kept],
-            [number[corpus[at]] for at in kept],
-            [src[at] for at in kept],
-            [tgt[at] for at in kept],
-        )
+            src, counts["src"] = _cut(src, most)
+            if not self.keep_all:
+                tgt, counts["tgt"] = _cut(tgt, most)
+        return encoded_rows(ids, corpus, src, tgt), counts
 
 
-def _cut(sequences: list[list[int]], most: int) -> int:
-    """Cut the sequences that are longer than `most`, in place, and count them."""
-    long = [ids for ids in sequences if len(ids) > most]
-    for ids in long:
-        del ids[most:]
-    return len(long)
+def _cut(rows: Flat, most: int) -> tuple[Flat, int]:
+    long = int((rows.lengths > most).sum())
+    return (rows.cut(most) if long else rows), long
+
+
+def _ahead(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """Give `work(item)` of each item in order, while threads are some items ahead."""
+    pool = ThreadPoolExecutor(WORKERS)
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > 2 * WORKERS:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)

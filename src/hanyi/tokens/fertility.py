@@ -9,7 +9,7 @@ from typing import Any
 
 from hanyi.errors import ArtifactError
 from hanyi.tokens.bpe import Tokenizer
-from hanyi.tokens.prepared import read_blocks
+from hanyi.tokens.prepared import read_sample
 
 
 @dataclass
@@ -35,14 +35,14 @@ class Fertility:
         }
 
 
-def measure(tokenizer: Tokenizer, files: Iterable[Path], column: str) -> Fertility:
-    """Encode and decode a column of Parquet files and count.
+def measure(tokenizer: Tokenizer, files: Iterable[Path], column: str, chars: int) -> Fertility:
+    """Encode and decode a column, about `chars` characters of each file, and count.
 
     Raises `ArtifactError` that names the first row whose text does not come back exactly.
     """
     total = Fertility()
     for path in files:
-        for block in read_blocks(path, ["id", column]):
+        for block in read_sample(path, ["id", column], chars):
             texts = block.column(1).to_pylist()
             encoded = tokenizer.encode_batch(texts)
             decoded = tokenizer.decode_batch(encoded)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,11 @@ from numpy.typing import NDArray
 
 from hanyi.artifacts import digest_file, read_header, write_header
 from hanyi.errors import ArtifactError
+from hanyi.tokens.flat import Flat
 
 log = logging.getLogger("hanyi.tokens")
 
-KIND, VERSION = "hanyi.encoded", 1
+KIND, VERSION = "hanyi.encoded", 2
 INDEX = "index.json"
 REMEDY = "run `dvc repro encode`"
 
@@ -36,26 +36,18 @@ Ids = NDArray[np.uint16]
 
 
 def encoded_rows(
-    ids: Sequence[int],
-    corpus: Sequence[int],
-    src: Sequence[Sequence[int]],
-    tgt: Sequence[Sequence[int]],
+    ids: Sequence[int] | pa.Array, corpus: Sequence[int] | pa.Array, src: Flat, tgt: Flat
 ) -> pa.RecordBatch:
     """Make a block of rows: `corpus` numbers the names, the sides are ids without specials."""
-    columns = [pa.array(ids, pa.int64()), pa.array(corpus, pa.uint8()), _lists(src), _lists(tgt)]
-    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+    numbers = [pa.array(ids, pa.int64()), pa.array(corpus, pa.uint8())]
+    return pa.RecordBatch.from_arrays([*numbers, _lists(src), _lists(tgt)], schema=SCHEMA)
 
 
-def _lists(sequences: Sequence[Sequence[int]]) -> pa.ListArray:
-    lengths = np.fromiter(map(len, sequences), np.int32, len(sequences))
-    return _list_array(lengths, np.fromiter(chain.from_iterable(sequences), np.uint16))
-
-
-def _list_array(lengths: NDArray[np.int32], values: Ids) -> pa.ListArray:
-    offsets = np.zeros(len(lengths) + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
+def _lists(rows: Flat) -> pa.ListArray:
+    offsets = np.zeros(len(rows.lengths) + 1, np.int32)
+    np.cumsum(rows.lengths, out=offsets[1:])
     kind = SCHEMA.field("src").type
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values), type=kind)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(rows.ids), type=kind)
 
 
 def write_shards(
@@ -67,8 +59,9 @@ def write_shards(
 ) -> dict[str, Any]:
     """Write blocks of rows as few large shards, and their index, which it gives.
 
-    `directory` exists and is empty. `fields` joins the index: corpora, digests and sizes of the
-    tokenizers, counts; it is read after the last block, so it may be filled meanwhile.
+    `directory` exists and is empty. `fields` joins the index: corpora and their weights, digests
+    and sizes of the tokenizers, counts; it is read after the last block, so it may be filled until
+    then.
     """
     files: list[dict[str, Any]] = []
     waiting: list[pa.RecordBatch] = []
@@ -111,7 +104,7 @@ def _write_shard(directory: Path, number: int, blocks: Sequence[pa.RecordBatch])
 
 def _joined_lists(column: pa.ChunkedArray) -> pa.ListArray:
     lengths = pc.list_value_length(column).to_numpy()
-    return _list_array(lengths, pc.list_flatten(column).to_numpy())
+    return _lists(Flat(lengths, pc.list_flatten(column).to_numpy()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +128,13 @@ class EncodedSplit:
     """The rows of one split as token ids without special tokens, mapped from disk.
 
     `ids` and `corpus` (numbers into `corpora`) are `[rows]`, `src_lengths` and `tgt_lengths` are
-    `[rows]` in tokens; `src_tokenizer` and `tgt_tokenizer` are digests, `digest` stands for all the
-    content.
+    `[rows]` in tokens; `weights` says of each corpus how often its rows occur in an epoch;
+    `src_tokenizer` and `tgt_tokenizer` are digests, `digest` stands for all the content.
     """
 
     directory: Path
     corpora: tuple[str, ...]
+    weights: tuple[float, ...]
     ids: NDArray[np.int64]
     corpus: NDArray[np.uint8]
     src_lengths: NDArray[np.int32]
@@ -170,6 +164,7 @@ class EncodedSplit:
             return cls(
                 directory=directory,
                 corpora=tuple(index["corpora"]),
+                weights=tuple(float(index["weights"][name]) for name in index["corpora"]),
                 ids=_joined([batch.column("id").to_numpy() for batch in batches]),
                 corpus=_joined([batch.column("corpus").to_numpy() for batch in batches]),
                 src_lengths=_joined([np.diff(side.offsets) for side in src]),

@@ -25,7 +25,6 @@ class TrainConfig:
     weight_decay: float
     clip: float
     label_smoothing: float
-    repeats: dict[str, int]
     validate_every: int
     validate_rows: int
     save_every: int
@@ -56,8 +55,6 @@ class TrainConfig:
         _share("label_smoothing", self.label_smoothing)
         for beta in self.betas:
             _share("betas", beta)
-        for corpus, times in self.repeats.items():
-            at_least(f"repeats.{corpus}", times, 0)
 
 
 def _share(name: str, value: float) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -11,12 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hanyi.errors import ParamsError
+from hanyi.errors import DataError
 from hanyi.tokens.batches import collate, padding, plan
 from hanyi.tokens.shards import EncodedSplit
 from hanyi.training.config import TrainConfig
-
-log = logging.getLogger("hanyi.training")
 
 Rows = NDArray[np.int64]
 
@@ -36,17 +34,33 @@ def load(split: EncodedSplit, rows: Rows, device: torch.device) -> Tensors:
 
 
 class TrainingData:
-    """Computes the updates of any epoch; a position in the data is (epoch, index of the update)."""
+    """Computes the updates of any epoch; a position in the data is (epoch, index of the update).
+
+    Raises `DataError` when the weights of the corpora leave no row to train on.
+    """
 
     def __init__(self, split: EncodedSplit, config: TrainConfig) -> None:
         self.split = split
         self._config = config
-        self._rows = repeated(split.corpus, split.corpora, config.repeats)
         self._epoch = -1
         self._updates: list[list[Rows]] = []
+        weights = np.array(split.weights)
+        if not weights[split.corpus].any():
+            told = ", ".join(
+                f"{name} {weight:g}" for name, weight in zip(split.corpora, weights, strict=True)
+            )
+            raise DataError(
+                "params.yaml: fetch.corpora",
+                f"no rows to train on with the weights {told}",
+                "a weight over 0",
+                "raise the weight of a corpus that has train rows",
+            )
 
     def updates(self, epoch: int) -> list[list[Rows]]:
-        """Give an epoch's updates, each a list of batches; the last may hold fewer batches."""
+        """Give an epoch's updates, each a list of batches; the last may hold fewer batches.
+
+        An epoch has none when small weights happen to choose no row.
+        """
         if epoch != self._epoch:
             batches, size = self._plan(epoch), self._config.accumulate
             self._updates = [batches[i : i + size] for i in range(0, len(batches), size)]
@@ -54,12 +68,17 @@ class TrainingData:
         return self._updates
 
     def steps(self) -> int:
-        """Give the number of updates of the whole training, each epoch as long as the first."""
+        """Give the number of updates of the whole training, one at least."""
         config = self._config
-        limits = [config.max_steps] if config.max_steps else []
-        if config.max_epochs:
-            limits.append(config.max_epochs * len(self.updates(0)))
-        return min(limits)
+        if config.max_epochs is None:
+            assert config.max_steps is not None  # one of the two is given
+            return config.max_steps
+        steps = 0
+        for epoch in range(config.max_epochs):
+            steps += -(-len(self._plan(epoch)) // config.accumulate)
+            if config.max_steps and steps >= config.max_steps:
+                return config.max_steps
+        return max(steps, 1)
 
     def target_tokens(self, batches: list[Rows]) -> int:
         """Count the real target tokens, EOS included."""
@@ -71,29 +90,33 @@ class TrainingData:
         return padding(batches, self.split.src_lengths, self.split.tgt_lengths)
 
     def _plan(self, epoch: int) -> list[Rows]:
+        split, config = self.split, self._config
         return plan(
-            self.split.src_lengths,
-            self.split.tgt_lengths,
-            tokens=self._config.batch_tokens,
-            seed=self._config.seed,
+            split.src_lengths,
+            split.tgt_lengths,
+            tokens=config.batch_tokens,
+            seed=config.seed,
             epoch=epoch,
-            rows=self._rows,
+            rows=weighted(split.corpus, split.weights, config.seed, epoch),
         )
 
 
-def repeated(
-    corpus: NDArray[np.uint8], corpora: tuple[str, ...], repeats: Mapping[str, int]
-) -> Rows:
-    """Give the rows of an epoch, those of each corpus as often as `repeats` says, once by default.
+def weighted(corpus: NDArray[np.uint8], weights: Sequence[float], seed: int, epoch: int) -> Rows:
+    """Give the rows of an epoch, a pure function of its arguments.
 
-    A corpus that is not there is told and passed over: the weights of the starter's parts must not
-    stop somebody who trains on their own files. Raises `ParamsError` when no row is left.
+    A row of a corpus of weight w occurs floor(w) times, and a share w - floor(w) of its rows, drawn
+    anew for each epoch, once more. A share that is no whole number of rows is rounded up or down by
+    chance, so that the mean over epochs is exact.
     """
-    for name in sorted(set(repeats) - set(corpora)):
-        there = ", ".join(corpora)
-        log.warning("train.repeats.%s: no such corpus among %s; passed over", name, there)
-    times = np.array([repeats.get(name, 1) for name in corpora], np.int64)
-    rows = np.repeat(np.arange(len(corpus)), times[corpus])
-    if not len(rows):
-        raise ParamsError("train.repeats", "no rows to train on", "one at least", "repeat a corpus")
-    return rows
+    exact = [Fraction(str(weight)) for weight in weights]  # 0.1 means a tenth, not its double
+    times = np.array([int(weight) for weight in exact], np.int64)[corpus]
+    for number, weight in enumerate(exact):
+        if weight.denominator == 1:
+            continue
+        rows = np.flatnonzero(corpus == number)
+        # A stream of its own: plan() draws from [seed, epoch].
+        rng = np.random.default_rng([seed, epoch, 1 + number])
+        whole, rest = divmod(weight % 1 * len(rows), 1)
+        more = whole + bool(rng.random() < rest)
+        times[rng.choice(rows, more, replace=False, shuffle=False)] += 1
+    return np.repeat(np.arange(len(corpus)), times)

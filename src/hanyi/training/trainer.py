@@ -116,7 +116,8 @@ class Trainer:
 
     def _next_batches(self) -> list[Rows]:
         progress = self.progress
-        if progress.index == len(self.data.updates(progress.epoch)):
+        # More than one step ahead where small weights leave an epoch without rows.
+        while progress.index == len(self.data.updates(progress.epoch)):
             progress.epoch, progress.index = progress.epoch + 1, 0
         batches = self.data.updates(progress.epoch)[progress.index]
         progress.index += 1
