@@ -1,173 +1,183 @@
-"""No row is lost and no sentence crosses a split, whatever the bytes."""
+"""Every line of input belongs to exactly one row, whatever the bytes and however they come."""
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from pyarrow import parquet
 
-from hanyi.corpus.cleaning import PrepareConfig, SplitConfig
-from hanyi.corpus.formats import FORMATS
-from hanyi.corpus.formats.text import ENCODINGS, GZIP, PACKED
-from hanyi.corpus.leaks import sentence_key
-from hanyi.corpus.pairs import RawFile, write_list
-from hanyi.corpus.pipeline import prepare
+from hanyi.corpus.formats import FORMATS, decide, peek, text
+from hanyi.corpus.formats.arrays import rows_in
+from hanyi.corpus.formats.inputs import Input
+from hanyi.corpus.formats.packing import packing_of
+from hanyi.corpus.formats.text import ENCODINGS
+from hanyi.corpus.tables import Row
 from hanyi.errors import DataError
+from tests.structured import make_input
 
 PIECES = [
     "a", "B.", "好", "。", "\t", ",", '"', '""', "\n", "\r\n", "\r", "\0", "\u2028", "\x85", "\x0b",
-    "\x0c", "\u3000", "\xa0", " ", "\ufeff", "e\u0301", "𠮷", "😀",
+    "\x0c", "\u3000", "\xa0", " ", "\ufeff", "\ufffd", "e\u0301", "𠮷", "😀", "a\tb\n", '"a,b\n',
 ]  # fmt: skip
-messy = (
-    st.lists(
-        st.one_of(
-            st.sampled_from([piece.encode("utf-8") for piece in PIECES]), st.binary(max_size=3)
-        ),
-        max_size=60,
-    )
-    .map(b"".join)
-    .filter(lambda content: not content.startswith((GZIP, *PACKED)))
-)
-
-
-def describe(role: str, path: str, format_: str, encoding: str = "utf-8") -> RawFile:
-    return RawFile(
-        corpus="mine",
-        role=role,
-        path=path,
-        format=format_,
-        delimiter="\t" if format_ == "tsv" else ",",
-        src_column=0,
-        tgt_column=1,
-        columns=2,
-        header=False,
-        encoding=encoding,
-        source=path,
-    )
+BROKEN = [b"\xff", b"\x81", b"\xe4\xbd", b"\xed\xa0\x80", b"\xc0\x80", b"\xf0\x9f"]
+WIDE = ("utf-16-le", "utf-16-be")
+mixed = st.lists(
+    st.sampled_from([piece.encode() for piece in PIECES] + BROKEN) | st.binary(max_size=3),
+    max_size=60,
+).map(b"".join)
+messy = mixed.filter(lambda content: not packing_of(content))
+sizes = st.sampled_from([1, 2, 3, 7, 64, 1 << 23])
+narrow = st.sampled_from([name for name in ENCODINGS if not name.startswith("utf-16")])
+quick = settings(deadline=None)
 
 
 @contextmanager
-def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as name:
-        yield Path(name)
+def files(*contents: bytes, size: int = 1 << 23, **reading: object) -> Iterator[Input]:
+    """Write files and describe them as `decide` would, to be read in blocks of `size` bytes."""
+    settled = {"encoding": "utf-8", "delimiter": "\t", "src_column": 0, "tgt_column": 1}
+    with tempfile.TemporaryDirectory() as folder, patch.object(text, "BLOCK_BYTES", size):
+        paths = [Path(folder) / str(number) for number in range(len(contents))]
+        for path, content in zip(paths, contents, strict=True):
+            path.write_bytes(content)
+        yield replace(make_input(*paths, **{**settled, **reading}), columns=2)
 
 
-def line_count(content: bytes) -> int:
-    content = content.removeprefix(b"\xef\xbb\xbf")
-    return content.count(b"\n") + (not content.endswith(b"\n") and content != b"")
+def read(format_: str, *contents: bytes, size: int = 1 << 23, **reading: object) -> list[Row]:
+    with files(*contents, size=size, **reading) as file:
+        return [row for block in FORMATS[format_].read(file) for row in rows_in(block)]
 
 
-@settings(deadline=None)
-@given(messy)
-def test_every_tsv_line_is_one_row(content: bytes) -> None:
-    with folder() as place:
-        (place / "x").write_bytes(content)
-        rows = list(FORMATS["tsv"].read(place / "x", describe("train", "x", "tsv")))
-    assert [row.line for row in rows] == list(range(1, line_count(content) + 1))
+def plain_lines(content: bytes, encoding: str = "utf-8") -> list[tuple[str, bool]]:
+    """Define what the lines of a file are, and which cannot be decoded, one by one."""
+    newline = "\n".encode(encoding)
+    step = len(newline)
+    ends = [
+        at + step
+        for at in range(0, len(content), step)
+        if content[at : at + step] == newline
+    ]  # fmt: skip
+    found = []
+    for start, end in zip([0, *ends], [*ends, len(content)], strict=True):
+        line = content[start:end]
+        if not line:
+            continue
+        try:
+            decoded, broken = line.decode(encoding), False
+        except UnicodeDecodeError:
+            decoded, broken = line.removesuffix(newline).decode(encoding, "replace"), True
+        decoded = decoded if found else decoded.removeprefix("\ufeff")
+        if decoded or found or broken:
+            found.append((decoded.removesuffix("\n").removesuffix("\r"), broken))
+    return found
 
 
-@settings(deadline=None)
-@given(messy, st.sampled_from([name for name in ENCODINGS if not name.startswith("utf-16")]))
-def test_no_encoding_eats_line_ends(content: bytes, encoding: str) -> None:
-    with folder() as place:
-        (place / "x").write_bytes(content)
-        rows = list(FORMATS["tsv"].read(place / "x", describe("train", "x", "tsv", encoding)))
-    lines = content.count(b"\n") + (not content.endswith(b"\n") and content != b"")
-    assert len(rows) in {lines, line_count(content)}
+def plain_row(number: int, line: str, *, broken: bool) -> Row:
+    """Define what a line of TSV is."""
+    cells = line.split("\t")
+    if broken or not line.strip() or len(cells) != 2:
+        return Row(
+            number, line, "", "encoding" if broken else "columns" if line.strip() else "blank"
+        )
+    return Row(number, cells[0], cells[1], None)
 
 
-@settings(deadline=None)
-@given(st.lists(st.sampled_from([*PIECES, "\ud800"]), max_size=40).map("".join))
-def test_every_utf16_line_is_one_row(text: str) -> None:
-    content = text.encode("utf-16-le", "surrogatepass")
-    with folder() as place:
-        (place / "x").write_bytes(content)
-        rows = list(FORMATS["tsv"].read(place / "x", describe("train", "x", "tsv", "utf-16-le")))
-    text = text.removeprefix("\ufeff")
-    assert len(rows) == text.count("\n") + (not text.endswith("\n") and text != "")
+@quick
+@given(messy, sizes)
+def test_tsv_is_what_its_lines_are(content: bytes, size: int) -> None:
+    lines = plain_lines(content)
+    expected = [plain_row(n, line, broken=bad) for n, (line, bad) in enumerate(lines, start=1)]
+    assert read("tsv", content, size=size) == expected
 
 
-@settings(deadline=None)
-@given(messy)
-def test_every_csv_line_belongs_to_one_row(content: bytes) -> None:
-    with folder() as place:
-        (place / "x").write_bytes(content)
-        rows = list(FORMATS["csv"].read(place / "x", describe("train", "x", "csv")))
-    total = line_count(content)
+@quick
+@given(messy, narrow, sizes)
+def test_no_encoding_eats_line_ends(content: bytes, encoding: str, size: int) -> None:
+    rows = read("tsv", content, size=size, encoding=encoding)
+    lines = plain_lines(content, encoding)
+    assert [row.line for row in rows] == list(range(1, len(lines) + 1))
+    assert [row.fault == "encoding" for row in rows] == [broken for _, broken in lines]
+    for row, (line, broken) in zip(rows, lines, strict=True):
+        if not broken:
+            assert row == plain_row(row.line, line, broken=False)
+    assert rows == read("tsv", content, encoding=encoding)
+
+
+@quick
+@given(
+    st.lists(st.sampled_from([*PIECES, "\ud800", "\u0a0a", "\u0a00"]), max_size=40).map("".join),
+    st.sampled_from(WIDE),
+    st.binary(max_size=1),
+    sizes,
+)
+def test_every_utf16_line_is_one_row(line: str, encoding: str, odd: bytes, size: int) -> None:
+    content = line.encode(encoding, "surrogatepass") + odd
+    rows = read("tsv", content, size=size, encoding=encoding)
+    lines = plain_lines(content, encoding)
+    assert [row.fault == "encoding" for row in rows] == [broken for _, broken in lines]
+    assert rows == read("tsv", content, encoding=encoding)
+
+
+@quick
+@given(messy, sizes)
+def test_every_csv_line_belongs_to_one_row(content: bytes, size: int) -> None:
+    rows = read("csv", content, size=size, delimiter=",")
+    assert rows == read("csv", content, delimiter=",")
+    total = len(plain_lines(content))
     starts = [row.line for row in rows]
     assert starts == sorted(set(starts))
     assert starts[:1] == [1][:total]
-    if not rows:
-        return
-    for row, after in zip(rows, [*starts[1:], total + 1], strict=True):
+    for row, after in zip(rows, [*starts[1:], total + 1], strict=bool(rows)):
         if row.fault in {"blank", "quotes"}:
             assert after == row.line + 1
         elif row.fault is None:  # only quoted line ends make a row longer
             assert after - row.line - 1 == (row.src + row.tgt).count("\n")
 
 
-# Few distinct sentences in many spellings, so that rows meet each other.
-numbers, ends = st.integers(0, 60), st.sampled_from(["", ".", "！", "\xa0"])
-dirt = st.sampled_from(["", "x", "x\ty", "long enough", "\u2028"])
-sources = st.builds("{}{}{}".format, st.sampled_from(["", "\u3000", "我"]), numbers, ends)
-targets = st.builds("{} {}{}".format, st.sampled_from(["One", "one", " ONE"]), numbers, ends)
-pairs = st.lists(st.tuples(sources | dirt, targets | dirt), min_size=15, max_size=60)
+@quick
+@given(messy.filter(lambda content: b'"' not in content), sizes)
+def test_csv_without_quotes_is_tsv(content: bytes, size: int) -> None:
+    assert read("csv", content, size=size) == read("tsv", content)
 
 
-def config() -> PrepareConfig:
-    return PrepareConfig(
-        unicode="NFC", max_chars=9, length_ratio=(0.4, 7.0),
-        split=SplitConfig(valid=2, test=3, seed=1),
-    )  # fmt: skip
+@quick
+@given(messy, messy, sizes)
+def test_every_moses_line_belongs_to_one_row(src: bytes, tgt: bytes, size: int) -> None:
+    lines = plain_lines(src), plain_lines(tgt)
+    try:
+        rows = read("moses", src, tgt, size=size)
+    except DataError as error:
+        event("unequal")
+        assert f"{len(lines[0])} lines beside {len(lines[1])}" in str(error)  # noqa: PT017
+        assert len(lines[0]) != len(lines[1])
+        return
+    event("equal")
+    expected = []
+    for number, ((first, bad), (second, worse)) in enumerate(zip(*lines, strict=True), start=1):
+        blank = not (first.strip() or second.strip())
+        fault = "encoding" if bad or worse else "blank" if blank else None
+        joined = (f"{first}\t{second}", "") if fault else (first, second)
+        expected.append(Row(number, *joined, fault))
+    assert rows == expected
 
 
-@settings(deadline=None, max_examples=40)
-@given(pairs, pairs, pairs, messy)
-def test_rows_add_up_and_no_sentence_crosses(
-    given_train: list[tuple[str, str]],
-    given_test: list[tuple[str, str]],
-    whole: list[tuple[str, str]],
-    extra: bytes,
-) -> None:
-    """Two corpora, one with a test file and one that is split here, and dirt in each."""
-    with folder() as place:
-        raw = place / "raw"
-        raw.mkdir()
-        parts = {"train": given_train, "test": given_test, "all": whole}
-        files = [describe(role, role, "tsv") for role in parts]
-        contents = {}
-        for role, rows in parts.items():
-            text = "".join(f"{src}\t{tgt}\n" for src, tgt in rows)
-            contents[role] = text.encode("utf-8") + (extra if role != "test" else b"")
-            (raw / role).write_bytes(contents[role])
-        write_list(raw, files)
+@quick
+@given(messy, st.sampled_from(["auto", "tsv", "csv"]), st.booleans())
+def test_anything_is_rows_or_one_line(content: bytes, format_: str, header: bool) -> None:
+    with files(content, format=format_, encoding="auto", delimiter="auto", header=header) as file:
         try:
-            funnel = prepare(raw, place / "prepared", config())
+            decided = decide(file)
+            rows = peek(decided, 1000)
         except DataError as error:
             event("refused")
-            assert re.search(r"rows (left|rejected|for)", str(error))  # noqa: PT017
-            assert not (place / "prepared").exists()
+            assert "\n" not in str(error)  # noqa: PT017
             return
-        event("prepared")
-        tables = {
-            name: parquet.read_table(place / "prepared" / f"{name}.parquet").to_pylist()
-            for name in ("train", "valid", "test", "rejected")
-        }
-    read = sum(line_count(content) for content in contents.values())
-    assert sum(map(len, tables.values())) == read == funnel.metrics()["rows"]["read"]
-    rejected = tables.pop("rejected")
-    assert len(rejected) == funnel.metrics()["rows"]["rejected"]
-    ids = [row["id"] for rows in tables.values() for row in rows]
-    assert len(set(ids)) == len(ids)
-    sentences = {
-        split: {sentence_key(row[side]) for row in rows for side in ("src", "tgt")}
-        for split, rows in tables.items()
-    }
-    assert not sentences["train"] & (sentences["valid"] | sentences["test"])
-    assert not sentences["valid"] & sentences["test"]
+    event("read")
+    if decided.reading.format == "tsv":
+        lines = plain_lines(content, decided.reading.encoding)
+        assert len(rows) == len(lines) - header

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import logging
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +28,8 @@ FITTING = 0.9
 """Lines beyond ASCII that must decode: the others are broken, not of another encoding."""
 
 NUL_SHARE = 0.02
-RANKED_BYTES = 1 << 16
+LEGACY_BYTES = 1 << 17
+NEAR = 0.05
 
 _MARKS = (
     (codecs.BOM_UTF32_LE, None),  # begins as that of UTF-16 does
@@ -37,15 +37,15 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_FAMILIES = (
-    ("gb18030",),
-    ("big5", "cp950", "big5hkscs"),
-    ("shift_jis", "cp932"),
-    ("euc_jp",),
-    ("euc_kr", "cp949"),
-    ("cp1252",),
-)
-"""Each with what its vendors added to it, the plain one first."""
+_FAMILIES = {
+    ("gb18030",): "Han",
+    ("big5", "cp950", "big5hkscs"): "Han",
+    ("shift_jis", "cp932"): "Hiragana",
+    ("euc_jp",): "Hiragana",
+    ("euc_kr", "cp949"): "Hangul",
+    ("cp1252",): "Latin",
+}
+"""Each with what its vendors added to it, the plain one first, and the script that tells it."""
 
 
 def decide_encoding(file: Input) -> Input:
@@ -117,7 +117,7 @@ def guess_encoding(sample: bytes, languages: Iterable[str] = ()) -> str | None:
     if fit >= FITTING:
         return "utf-8"
     known = [known for code in languages if OTHER not in (known := scripts(code))]
-    if 0 in sample and (wide := _utf16(sample)) and _speaks(sample.decode(wide, "ignore"), known):
+    if 0 in sample and (wide := _utf16(sample)) and _likeness(sample.decode(wide, "ignore"), known):
         return wide
     return _legacy(sample, known) or ("utf-8" if fit > 1 / 2 else None)
 
@@ -163,32 +163,38 @@ def _utf16(sample: bytes) -> str | None:
 
 def _legacy(sample: bytes, known: list[tuple[str, ...]]) -> str | None:
     """Choose among the encodings before Unicode by what decodes and what looks like text."""
+    lines = [line for line in sample.split(b"\n") if not line.isascii()]
+    sample = b"\n".join(lines)[:LEGACY_BYTES]
     fits = {}
-    for family in _FAMILIES:
+    for family, script in _FAMILIES.items():
+        if known and not any(script in wanted for wanted in known):
+            continue
         shares = {name: _fitting(sample, name) for name in family}
         best = max(family, key=lambda name: shares[name])
-        text = sample.decode(best, "ignore")
-        if shares[best] >= FITTING and _speaks(text, known):
-            fits[family[0]] = best
-    if len(fits) > 1:
-        lines = sample[:RANKED_BYTES].split(b"\n")
-        whole = [line for line in lines if all(_decodes(line, name) for name in fits.values())]
-        ranked = from_bytes(b"\n".join(whole), cp_isolation=list(fits)).best()
-        if ranked and (name := known_encoding(ranked.encoding)) in fits:
-            return fits[name]
-    return next(iter(fits.values()), None)
+        likeness = _likeness(sample.decode(best, "ignore"), known)
+        if shares[best] >= FITTING and likeness > 1 / 2:
+            fits[family[0]] = (best, likeness)
+    highest = max((likeness for _, likeness in fits.values()), default=0)
+    chosen = {first: name for first, (name, share) in fits.items() if share > highest - NEAR}
+    if len(chosen) > 1:
+        lines = sample.split(b"\n")
+        whole = [line for line in lines if all(_decodes(line, name) for name in chosen.values())]
+        ranked = from_bytes(b"\n".join(whole), cp_isolation=list(chosen)).best()
+        if ranked and (name := known_encoding(ranked.encoding)) in chosen:
+            return chosen[name]
+    return next(iter(chosen.values()), None)
 
 
-def _speaks(text: str, known: list[tuple[str, ...]]) -> bool:
-    """Tell whether a text has letters of each language, and beyond ASCII hardly anything else."""
+def _likeness(text: str, known: list[tuple[str, ...]]) -> float:
+    """Give the share of the characters beyond ASCII that are letters of these languages.
+
+    Marks, punctuation and spaces do not count. It is 0 when the text lacks a language.
+    """
     found = scripts_in(text)
     if not all(any(found[script] for script in wanted) for wanted in known):
-        return False
-    foreign = Counter(
-        "letters" if (category := unicodedata.category(char)[0]) == "L" else category
-        for char in text
-        if not char.isascii()
-    )
-    return (
-        foreign["letters"] + foreign["M"] + foreign["P"] + foreign["Z"] >= sum(foreign.values()) / 2
-    )
+        return 0
+    foreign = [char for char in text if not char.isascii()]
+    counted = [char for char in foreign if unicodedata.category(char)[0] not in "MPZ"]
+    scripts_beyond = scripts_in("".join(counted))
+    names = {script for wanted in known for script in wanted} or set(scripts_beyond)
+    return sum(scripts_beyond[name] for name in names) / len(counted) if counted else 0

@@ -14,7 +14,7 @@ from hanyi.corpus.formats.arrays import LINE, rows_in, rows_of
 from hanyi.corpus.formats.encodings import decide_encoding
 from hanyi.corpus.formats.inputs import Input
 from hanyi.corpus.formats.plausible import check_line_ends, check_sides
-from hanyi.corpus.formats.text import BLOCK_BYTES, blocks
+from hanyi.corpus.formats.text import blocks
 from hanyi.corpus.tables import ROWS, Row
 from hanyi.errors import DataError
 
@@ -56,7 +56,7 @@ def read(file: Input) -> Iterator[pa.RecordBatch]:
 
     A pair with undecodable bytes, or of two blank lines, has its fault, and both lines as `src`.
     """
-    return _read(file, BLOCK_BYTES)
+    return _read(file)
 
 
 def _sample(file: Input) -> Iterator[Row]:
@@ -64,7 +64,7 @@ def _sample(file: Input) -> Iterator[Row]:
         yield from rows_in(batch)
 
 
-def _read(file: Input, size: int) -> Iterator[pa.RecordBatch]:
+def _read(file: Input, size: int | None = None) -> Iterator[pa.RecordBatch]:
     sides = [
         _lines(path, name, file.reading.encoding, size)
         for path, name in zip(file.paths, file.names, strict=True)
@@ -89,7 +89,7 @@ def _read(file: Input, size: int) -> Iterator[pa.RecordBatch]:
         )  # fmt: skip
 
 
-def _lines(path: Path, name: str, encoding: str, size: int) -> Iterator[pa.RecordBatch]:
+def _lines(path: Path, name: str, encoding: str, size: int | None) -> Iterator[pa.RecordBatch]:
     line = 1
     for block in blocks(path, encoding, name, size):
         for batch in rows_of(block, line, LINE):

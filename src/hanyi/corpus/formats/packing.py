@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import io
 import lzma
 import re
@@ -33,10 +34,14 @@ def _xz(file: BinaryIO) -> BinaryIO:
     return cast("BinaryIO", lzma.LZMAFile(file))
 
 
+def _bzip2(file: BinaryIO) -> BinaryIO:
+    return cast("BinaryIO", bz2.BZ2File(file))  # Arrow fails at an empty stream within a file
+
+
 PACKINGS = (
     Packing("gzip", re.compile(rb"\x1f\x8b\x08"), _arrow("gzip")),
     Packing("xz", re.compile(rb"\xfd7zXZ\x00"), _xz),
-    Packing("bzip2", re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), _arrow("bz2")),
+    Packing("bzip2", re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), _bzip2),
     Packing("zstd", re.compile(rb"\x28\xb5\x2f\xfd"), _arrow("zstd")),
     Packing("zip", re.compile(rb"PK\x03\x04"), None),
     Packing("7z", re.compile(rb"7z\xbc\xaf\x27\x1c"), None),
@@ -79,7 +84,7 @@ def open_bytes(path: Path, name: str | None = None) -> Iterator[BinaryIO]:
     except (IsADirectoryError, PermissionError) as error:
         found = "a folder" if isinstance(error, IsADirectoryError) else "no right to read it"
         raise DataError(where, found, "a readable file", "mend the name or the rights") from None
-    except (EOFError, lzma.LZMAError, OSError) as error:
+    except (EOFError, lzma.LZMAError, OSError, pa.ArrowException) as error:
         if not kind or (isinstance(error, OSError) and error.errno is not None):
             raise  # a fault of the disk, not of the data
         raise DataError(

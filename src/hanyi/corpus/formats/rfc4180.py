@@ -41,8 +41,10 @@ def read(file: Input) -> Iterator[pa.RecordBatch]:
             yield from row_blocks(_rows(splitter.split(block), layout, header=header))
         else:  # a block without quotes is as simple as TSV
             for batch in rows_of(block, splitter.line, layout):
-                yield batch.slice(header and splitter.line == 1)
+                rows = batch.slice(header and splitter.line == 1)
                 splitter.line += batch.num_rows
+                if rows.num_rows:
+                    yield rows
 
 
 def _records(file: Input) -> Iterator[Record]:

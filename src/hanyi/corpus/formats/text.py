@@ -50,9 +50,9 @@ def known_encoding(name: str) -> str:
 
 
 def blocks(
-    path: Path, encoding: str, name: str | None = None, size: int = BLOCK_BYTES
+    path: Path, encoding: str, name: str | None = None, size: int | None = None
 ) -> Iterator[bytes]:
-    r"""Yield a file as UTF-8 in blocks of about `size` bytes that end with a newline.
+    r"""Yield a file as UTF-8 in blocks of about `size` bytes (8 MiB) that end with a newline.
 
     The last one may lack it. A byte-order mark is left out. Bytes that cannot be decoded stay what
     no UTF-8 decoder takes (those of other encodings become \x80), so that the caller finds them.
@@ -61,7 +61,7 @@ def blocks(
     if encoding == "utf-16":
         encoding = _byte_order(path, name)
     first = True
-    for block in _whole_lines(path, encoding, name, size):
+    for block in _whole_lines(path, encoding, name, size or BLOCK_BYTES):
         text = block if encoding == "utf-8" else _transcoded(block, encoding)
         if first:
             first = False

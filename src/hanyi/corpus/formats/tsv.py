@@ -26,8 +26,10 @@ def read(file: Input) -> Iterator[pa.RecordBatch]:
     line = 1
     for block in blocks(file.path, file.reading.encoding, file.name):
         for batch in rows_of(block, line, layout):
+            rows = batch.slice(file.reading.header and line == 1)
             line += batch.num_rows
-            yield batch.slice(file.reading.header and batch["line"][0].as_py() == 1)
+            if rows.num_rows:
+                yield rows
 
 
 def _records(file: Input) -> Iterator[Record]:
