@@ -1,177 +1,211 @@
-"""From raw files to clean, split, leak-free tables."""
+"""From raw tables to clean, split, leak-free ones, block by block."""
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+import logging
+import shutil
+from contextlib import ExitStack
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from hanyi.artifacts import atomic_directory
-from hanyi.corpus.cleaning import FILTERS, Filter, PrepareConfig, normaliser
-from hanyi.corpus.formats import read_rows
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow import parquet
+
+from hanyi.artifacts import atomic_directory, write_header
+from hanyi.corpus.cleaning.cleaner import KEPT, Cleaned, Cleaner, is_repair, rule_names
+from hanyi.corpus.cleaning.config import PrepareConfig
+from hanyi.corpus.decisions import FATES, Decisions, RowKeys
 from hanyi.corpus.funnel import Funnel
-from hanyi.corpus.leaks import sentence_key
-from hanyi.corpus.pairs import SPLITS, WHOLE, RawFile, read_list
-from hanyi.corpus.splits import REMEDY, Keys, split_off
-from hanyi.corpus.tables import PAIRS, REJECTED, write_table
+from hanyi.corpus.languages import Languages
+from hanyi.corpus.pairs import SPLITS, Part, read_list
+from hanyi.corpus.spool import SCHEMA, Spool
+from hanyi.corpus.tables import PAIRS, REJECTED, TableWriter
+from hanyi.corpus.workers import ordered
 from hanyi.errors import DataError
+from hanyi.progress import progress
 
-NO_KEYS: Keys = (b"", b"")
+log = logging.getLogger("hanyi.corpus")
+
 REJECTED_FILE = "rejected.parquet"
+CORPORA = "corpora.json"
+KIND, VERSION = "hanyi.prepared", 1
+
+Ids = NDArray[np.int64]
 
 
-@dataclass(slots=True)
-class Pair:
-    """A row on its way: `split` is its file's role until the split is made, None once rejected.
-
-    `id` is the row's position in reading order over all raw files.
-    """
-
-    id: int
-    file: RawFile
-    line: int
-    src: str
-    tgt: str
-    split: str | None
-    reason: str
-    keys: Keys
-
-
-def prepare(raw: Path, directory: Path, config: PrepareConfig) -> Funnel:
+def prepare(
+    raw: Path, directory: Path, config: PrepareConfig, languages: Languages, workers: int
+) -> Funnel:
     """Publish the tables of `data/prepared/`, whole or not at all; give the funnel.
 
-    Raises `DataError` when nothing is left in a split, or a corpus is too small to be split.
+    Memory grows with the number of rows by a few bytes each, never with their text. The bytes
+    written depend on the raw tables and the parameters alone. Raises `DataError` when nothing is
+    left in a split, a corpus is too small to be split, or the columns are swapped.
     """
-    with no_collector():
-        pairs = list(read_pairs(raw, config))
-        split_corpora(pairs, config)
-        remove_duplicates(pairs)
-        remove_leaks(pairs)
-        funnel = count(pairs)
+    parts = read_list(raw)
+    names = rule_names(config.rules)
+    repairs = [name for name, rule in zip(names, config.rules, strict=True) if is_repair(rule)]
+    funnel = Funnel(names, repairs)
+    with atomic_directory(directory) as temporary:
+        work = temporary / "work"
+        work.mkdir()
+        with TableWriter(temporary / REJECTED_FILE, REJECTED) as rejected:
+            spool = Spool(work / "spool.arrow")
+            decisions = Decisions(parts, config, spool, work, workers)
+            cleaner = Cleaner(config.rules, languages)
+            _clean(raw, parts, cleaner, names, workers, _Sinks(funnel, rejected, spool, decisions))
+            decisions.decide()
+            _write(temporary, parts, workers, _Sinks(funnel, rejected, spool, decisions))
+        _write_corpora(temporary, parts)
         check_filled(raw, funnel)
-        with atomic_directory(directory) as temporary:
-            for split in SPLITS:
-                write_table(
-                    temporary / f"{split}.parquet",
-                    PAIRS,
-                    ((p.id, p.file.corpus, p.src, p.tgt) for p in pairs if p.split == split),
-                )
-            write_table(
-                temporary / REJECTED_FILE,
-                REJECTED,
-                ((p.file.source, p.line, p.src, p.tgt, p.reason) for p in pairs if p.split is None),
-            )
+        shutil.rmtree(work)
     return funnel
 
 
-@contextmanager
-def no_collector() -> Iterator[None]:
-    """Suspend the collector: it would search millions of rows for cycles that are not there."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+@dataclass(frozen=True)
+class _Sinks:
+    """Where rows go."""
+
+    funnel: Funnel
+    rejected: TableWriter
+    spool: Spool
+    decisions: Decisions
+
+    def reject(self, part: Part, reason: str, ids: Ids, rows: pa.RecordBatch) -> None:
+        """Put rows of a block, which has the columns of `REJECTED` but the reason, aside."""
+        columns = [rows.column(name) for name in REJECTED.names[:-1]]
+        reasons = pa.array([reason]).take(pa.array(np.zeros(rows.num_rows, np.int32)))
+        block = pa.RecordBatch.from_arrays([*columns, reasons], schema=REJECTED)
+        self.funnel.add_rejected(part.corpus, part.role, reason, ids, block)
+        self.rejected.write(block)
 
 
-def read_pairs(raw: Path, config: PrepareConfig) -> Iterator[Pair]:
-    """Yield every row of the raw files, normalised, the ones that fail a filter rejected.
+@dataclass(frozen=True)
+class _Job:
+    """One row group of a raw table, the part of that number; `first` is the id of its first row."""
 
-    Rows that cannot be read keep their text as it is.
-    """
-    normal = normaliser(config.unicode)
-    filters = [(reason, make(config)) for reason, make in FILTERS.items()]
-    position = 0
-    for file in read_list(raw):
-        for line, src, tgt, fault in read_rows(raw, file):
-            if fault is not None:
-                yield Pair(position, file, line, src, tgt, None, fault, NO_KEYS)
-            else:
-                yield _clean(
-                    Pair(position, file, line, normal(src), normal(tgt), file.role, "", NO_KEYS),
-                    filters,
-                )
-            position += 1
+    number: int
+    part: Part
+    path: Path
+    group: int
+    first: int
 
 
-def _clean(pair: Pair, filters: list[tuple[str, Filter]]) -> Pair:
-    for reason, objects in filters:
-        if objects(pair.src, pair.tgt):
-            pair.split, pair.reason = None, reason
-            return pair
-    pair.keys = sentence_key(pair.src), sentence_key(pair.tgt)
-    return pair
+@dataclass(frozen=True)
+class _Done:
+    job: _Job
+    rows: pa.RecordBatch  # as read
+    whole: NDArray[np.int64]  # numbers of the rows that are pairs
+    cleaned: Cleaned
+    keys: RowKeys
 
 
-def split_corpora(pairs: list[Pair], config: PrepareConfig) -> None:
-    """Divide the rows of files with role `all` into the splits that their corpus has no file for.
-
-    Rows that would leak into a split that is given are rejected first, so that the splits made here
-    come out as large as asked.
-    """
-    pools: dict[str, list[Pair]] = {}
-    for pair in pairs:
-        if pair.split == WHOLE:
-            pools.setdefault(pair.file.corpus, []).append(pair)
-    given = _sentences(pairs, "valid") | _sentences(pairs, "test")
-    roles = {(pair.file.corpus, pair.file.role) for pair in pairs}
-    for corpus, pool in pools.items():
-        remove_duplicates(pool)
-        _reject(pool, "leak", lambda pair: _shares(pair, given))
-        left = [pair for pair in pool if pair.split is not None]
-        wanted = {
-            split: size
-            for split, size in (("test", config.split.test), ("valid", config.split.valid))
-            if (corpus, split) not in roles
-        }
-        if sum(wanted.values()) >= len(left):
-            sizes = " and ".join(f"{size} for {split}" for split, size in wanted.items())
-            found = f"{len(left)} rows left (rejected: {count(pairs).reasons() or 'none'})"
-            raise DataError(f"corpus {corpus}", found, f"more than {sizes}", REMEDY)
-        chosen = split_off(corpus, [pair.keys for pair in left], wanted, config.split.seed)
-        for number, pair in enumerate(left):
-            pair.split = chosen.get(number, "train")
+def _jobs(raw: Path, parts: list[Part]) -> Iterator[_Job]:
+    first = 0
+    for number, part in enumerate(parts):
+        path = raw / part.path
+        with parquet.ParquetFile(path) as file:
+            sizes = [
+                file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)
+            ]
+        for group, rows in enumerate(sizes):
+            yield _Job(number, part, path, group, first)
+            first += rows
 
 
-def remove_duplicates(pairs: list[Pair]) -> None:
-    """Reject a pair that its split already has; the first one in reading order stays."""
-    seen: set[tuple[str, str, str]] = set()
+def _clean(
+    raw: Path, parts: list[Part], cleaner: Cleaner, names: list[str], workers: int, sinks: _Sinks
+) -> None:
+    """Apply the rules to every row; spool what is left."""
 
-    def repeated(pair: Pair) -> bool:
-        entry = (str(pair.split), pair.src, pair.tgt)
-        known = entry in seen
-        seen.add(entry)
-        return known
+    def work(job: _Job) -> _Done:
+        with parquet.ParquetFile(job.path) as file:
+            [rows] = file.read_row_group(job.group, use_threads=False).combine_chunks().to_batches()
+        whole = np.flatnonzero(np.asarray(pc.is_null(rows["fault"])))
+        pairs = rows if len(whole) == rows.num_rows else rows.take(pa.array(whole))
+        given = job.part.role in {"valid", "test"}
+        cleaned = cleaner.clean(pairs["src"], pairs["tgt"], given=given)
+        return _Done(job, rows, whole, cleaned, sinks.decisions.keys(cleaned.src, cleaned.tgt))
 
-    _reject(pairs, "duplicate", repeated)
-
-
-def remove_leaks(pairs: list[Pair]) -> None:
-    """Reject valid rows with a sentence of test, then train rows with one of valid or test.
-
-    Over all corpora, and whichever side the sentence stands on.
-    """
-    test = _sentences(pairs, "test")
-    _reject(pairs, "leak", lambda pair: pair.split == "valid" and _shares(pair, test))
-    held_out = test | _sentences(pairs, "valid")
-    _reject(pairs, "leak", lambda pair: pair.split == "train" and _shares(pair, held_out))
+    total = sum(part.rows for part in parts)
+    with progress("clean", total, "rows") as advance:
+        for done in ordered(work, _jobs(raw, parts), workers):
+            _sort_out(done, names, sinks)
+            advance(done.rows.num_rows)
+    sinks.spool.finish()
 
 
-def count(pairs: Iterable[Pair]) -> Funnel:
-    """Count rows read, rejected and kept."""
-    funnel = Funnel()
-    for pair in pairs:
-        corpus, role = pair.file.corpus, pair.file.role
-        funnel.read[corpus, role] += 1
-        if pair.split is None:
-            funnel.rejected[corpus, role, pair.reason] += 1
-        else:
-            funnel.kept[corpus, pair.split] += 1
-    return funnel
+def _sort_out(done: _Done, names: list[str], sinks: _Sinks) -> None:
+    """Put the rejected rows of a block aside, as they were read, and spool the others."""
+    part, rows, cleaned = done.job.part, done.rows, done.cleaned
+    ids = np.arange(done.job.first, done.job.first + rows.num_rows)
+    sinks.funnel.add_read(part.corpus, part.role, rows.num_rows)
+    if len(done.whole) < rows.num_rows:
+        faults = rows["fault"]
+        for fault in pc.unique(faults.drop_null()).to_pylist():
+            chosen = np.flatnonzero(np.asarray(pc.equal(faults, fault).fill_null(False)))
+            sinks.reject(part, fault, ids[chosen], rows.take(pa.array(chosen)))
+    ids = ids[done.whole]
+    for change in cleaned.repaired:
+        sinks.funnel.add_repaired(
+            names[change.rule], change.side, ids[change.rows], change.before, change.after
+        )
+    for number in np.unique(cleaned.rejected[cleaned.rejected != KEPT]):
+        chosen = np.flatnonzero(cleaned.rejected == number)
+        original = rows.take(pa.array(done.whole[chosen]))
+        sinks.reject(part, names[number], ids[chosen], original)
+    kept = np.flatnonzero(cleaned.rejected == KEPT)
+    if not len(kept):
+        return
+    sinks.decisions.add(done.job.number, done.keys, kept)
+    places = pa.array(done.whole[kept])
+    columns = [rows["file"].take(places), rows["line"].take(places)]
+    texts = [cleaned.src.take(pa.array(kept)), cleaned.tgt.take(pa.array(kept))]
+    arrays = [pa.array(ids[kept]), *columns, *texts]
+    sinks.spool.write(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))
+
+
+def _write(directory: Path, parts: list[Part], workers: int, sinks: _Sinks) -> None:
+    """Write each row that is left into the table of its split, and put the others aside."""
+    decisions, spool = sinks.decisions, sinks.spool
+    with ExitStack() as stack:
+        writers = [
+            stack.enter_context(TableWriter(directory / f"{split}.parquet", PAIRS))
+            for split in SPLITS
+        ]
+        advance = stack.enter_context(progress("write", len(decisions.fates), "rows"))
+        blocks = spool.blocks()
+        for number, rows in zip(blocks, ordered(spool.read, blocks, workers), strict=True):
+            part = parts[decisions.part_of[number]]
+            _write_block(rows, part, decisions.fates[spool.places(number)], writers, sinks)
+            advance(rows.num_rows)
+
+
+def _write_block(
+    rows: pa.RecordBatch,
+    part: Part,
+    fates: NDArray[np.uint8],
+    writers: list[TableWriter],
+    sinks: _Sinks,
+) -> None:
+    for fate in np.unique(fates):
+        some = rows.filter(pa.array(fates == fate))
+        if fate >= len(SPLITS):
+            sinks.reject(part, FATES[fate], some["id"].to_numpy(), some)
+            continue
+        columns = [some["id"], pa.repeat(part.corpus, len(some)), some["src"], some["tgt"]]
+        writers[fate].write(pa.RecordBatch.from_arrays(columns, schema=PAIRS))
+        sinks.funnel.add_kept(part.corpus, SPLITS[fate], len(some))
+
+
+def _write_corpora(directory: Path, parts: list[Part]) -> None:
+    weights = {part.corpus: part.weight for part in parts}
+    corpora = [{"name": name, "weight": weight} for name, weight in sorted(weights.items())]
+    write_header(directory / CORPORA, KIND, VERSION, {"corpora": corpora})
 
 
 def check_filled(raw: Path, funnel: Funnel) -> None:
@@ -180,7 +214,7 @@ def check_filled(raw: Path, funnel: Funnel) -> None:
     if not kept:
         raise DataError(
             raw, f"all of {read} rows rejected ({funnel.reasons()})", "some to keep",
-            "set the columns of fetch.files right or loosen the filters of prepare",
+            "set the columns of fetch right or loosen prepare.rules",
         )  # fmt: skip
     for split in SPLITS:
         if not funnel.split(split):
@@ -190,21 +224,4 @@ def check_filled(raw: Path, funnel: Funnel) -> None:
             found = (
                 f"no rows left for {split} ({kept} kept; rejected: {funnel.reasons() or 'none'})"
             )
-            raise DataError(
-                raw, found,
-                "at least one", remedy,
-            )  # fmt: skip
-
-
-def _reject(pairs: Iterable[Pair], reason: str, objects: Callable[[Pair], bool]) -> None:
-    for pair in pairs:
-        if pair.split is not None and objects(pair):
-            pair.split, pair.reason = None, reason
-
-
-def _sentences(pairs: Iterable[Pair], split: str) -> set[bytes]:
-    return {key for pair in pairs if pair.split == split for key in pair.keys}
-
-
-def _shares(pair: Pair, sentences: set[bytes]) -> bool:
-    return pair.keys[0] in sentences or pair.keys[1] in sentences
+            raise DataError(raw, found, "at least one", remedy)

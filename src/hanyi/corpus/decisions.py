@@ -1,0 +1,149 @@
+"""What becomes of each cleaned row, decided over all corpora: its split, duplicate, or leak."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hanyi.corpus.cleaning.blocks import Mask
+from hanyi.corpus.cleaning.config import PrepareConfig
+from hanyi.corpus.digests import DigestStore, first_occurrence, members
+from hanyi.corpus.keys import Keys, fold_column, folded_keys, pair_keys
+from hanyi.corpus.near import NearIndex
+from hanyi.corpus.pairs import ROLES, WHOLE, Part
+from hanyi.corpus.spool import Spool
+from hanyi.corpus.workers import ordered
+
+log = logging.getLogger("hanyi.corpus")
+
+FATES = (*ROLES, "duplicate", "near_duplicate", "leak", "near_leak")
+"""A row is in a split, not yet in one ("all"), or rejected for a reason."""
+
+TRAIN, VALID, TEST, UNDIVIDED, DUPLICATE, NEAR_DUPLICATE, LEAK, NEAR_LEAK = range(len(FATES))
+
+Places = NDArray[np.int64]
+
+
+class RowKeys(NamedTuple):
+    """Keys of rows, each uint64 [rows, 2]: of the pair as a whole and of its sentences."""
+
+    pair: Keys
+    src: Keys
+    tgt: Keys
+
+
+class Decisions:
+    """The fate of every spooled row, by its place in the spool."""
+
+    def __init__(
+        self, parts: Sequence[Part], config: PrepareConfig, spool: Spool, work: Path, workers: int
+    ) -> None:
+        self.part_of: list[int] = []
+        """Number of the part that each block of the spool is of."""
+        self.fates: NDArray[np.uint8] = np.zeros(0, np.uint8)
+        self._parts = parts
+        self._config = config
+        self._spool = spool
+        self._workers = workers
+        self._stores = RowKeys(*(DigestStore(work / f"{name}.keys") for name in RowKeys._fields))
+
+    def keys(self, src: pa.StringArray, tgt: pa.StringArray) -> RowKeys:
+        """Give the keys of cleaned rows; any thread may ask."""
+        folded = fold_column(src), fold_column(tgt)
+        pair = pair_keys(*folded) if self._config.duplicates == "folded" else pair_keys(src, tgt)
+        return RowKeys(pair, *map(folded_keys, folded))
+
+    def add(self, part: int, keys: RowKeys, kept: NDArray[np.int64]) -> None:
+        """Take in the keys of the rows of a block that are spooled."""
+        self.part_of.append(part)
+        for store, found in zip(self._stores, keys, strict=True):
+            store.append(found[kept])
+
+    def decide(self) -> None:
+        """Decide about every row, once all are there.
+
+        Rows that would leak into a valid or test part that is given are rejected before corpora are
+        divided, so that the splits made here come out as large as asked.
+        """
+        roles = [ROLES.index(part.role) for part in self._parts]
+        self.fates = self._of_parts(roles).astype(np.uint8)
+        self._remove_duplicates()
+        given = self._are(VALID, TEST)
+        self._reject(self._sharing(self._are(VALID), self._are(TEST)), LEAK)
+        self._guard(self._are(TRAIN, UNDIVIDED), given)
+        for corpus in dict.fromkeys(part.corpus for part in self._parts if part.role == WHOLE):
+            made = self._divide(corpus)
+            self._guard(self._are(TRAIN, UNDIVIDED) & ~self._of_corpus(corpus), made)
+        self._remove_near_duplicates()
+
+    def _are(self, *fates: int) -> Mask:
+        return np.isin(self.fates, fates)
+
+    def _of_parts(self, values: Sequence[int]) -> NDArray[np.int64]:
+        """Give each row the value of its part."""
+        blocks = self._spool.blocks()
+        rows = [self._spool.places(number) for number in blocks]
+        sizes = [places.stop - places.start for places in rows]
+        return np.repeat(np.array(values)[self.part_of], sizes)
+
+    def _of_corpus(self, name: str) -> Mask:
+        return self._of_parts([part.corpus == name for part in self._parts]).astype(np.bool_)
+
+    def _reject(self, rows: Mask, fate: int) -> None:
+        self.fates[rows] = fate
+
+    def _remove_duplicates(self) -> None:
+        """Reject training pairs that occurred before, over all corpora; given splits stay whole."""
+        if self._config.duplicates == "none":
+            return
+        unsafe = self._are(TRAIN, UNDIVIDED)
+        self._reject(first_occurrence(self._stores.pair, unsafe), DUPLICATE)
+
+    def _guard(self, unsafe: Mask, held: Mask) -> None:
+        """Reject rows that share a sentence with held-out ones, or have one that is nearly so."""
+        if not held.any() or not unsafe.any():
+            return
+        self._reject(self._sharing(unsafe, held), LEAK)
+        near = self._config.leaks.near
+        if near is not None:
+            for places, _ in self._near(unsafe & self._are(TRAIN, UNDIVIDED), held, near):
+                self.fates[places] = NEAR_LEAK
+
+    def _sharing(self, asked: Mask, held: Mask) -> Mask:
+        """Tell which of some rows have a sentence of held-out ones, on whichever side."""
+        wanted = np.concatenate([self._stores.src.view()[held], self._stores.tgt.view()[held]])
+        return members(self._stores.src, asked, wanted) | members(self._stores.tgt, asked, wanted)
+
+    def _near(self, asked: Mask, held: Mask, similarity: float) -> Iterator[tuple[Places, Places]]:
+        """Give places of rows and, for each, the place of a held-out row that it resembles."""
+        held_places = np.flatnonzero(held)
+        index = NearIndex(self._texts(held), similarity)
+
+        def search(number: int) -> tuple[Places, Places]:
+            rows = self._spool.read(number, asked)
+            first = self._spool.places(number).start
+            places = first + np.flatnonzero(asked[self._spool.places(number)])
+            found = [index.matches(rows[side]) for side in ("src", "tgt")]
+            match = np.where(found[0] >= 0, found[0], found[1])
+            hits = match >= 0
+            return places[hits], held_places[match[hits] % len(held_places)]
+
+        yield from ordered(search, self._spool.blocks(asked), self._workers)
+
+    def _texts(self, rows: Mask) -> pa.StringArray:
+        """Give the source sentences of rows, then the target sentences."""
+        blocks = [self._spool.read(number, rows) for number in self._spool.blocks(rows)]
+        columns = [block[side] for side in ("src", "tgt") for block in blocks]
+        return pa.concat_arrays(columns)
+
+    def _remove_near_duplicates(self) -> None:
+        """Reject training pairs that resemble an earlier one on both sides."""
+
+    def _divide(self, corpus: str) -> Mask:
+        raise NotImplementedError
