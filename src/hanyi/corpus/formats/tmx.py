@@ -113,13 +113,16 @@ def _rows(file: Input) -> Iterator[Row]:
 
 def _row(unit: Unit, languages: Languages) -> tuple[Row, bool]:
     """Choose the sides of a unit; tell whether there was a choice."""
-    sides: dict[str | None, str] = {}
+    src = tgt = None
     more = False
     for code, text in unit.texts:
         side = side_of(languages, code)
-        more = more or (side is not None and side in sides)
-        sides.setdefault(side, text)
-    src, tgt = sides.get("src"), sides.get("tgt")
+        if side == "src":
+            more = more or src is not None
+            src = text if src is None else src
+        elif side == "tgt":
+            more = more or tgt is not None
+            tgt = text if tgt is None else tgt
     if src is not None and tgt is not None:
         if _BROKEN not in src and _BROKEN not in tgt:
             return Row(unit.line, src, tgt, None), more
@@ -201,39 +204,42 @@ class _Parser:
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         if tag in _PLACE:
             if self._place != _PLACE[tag]:
-                found = f"<{tag}> in {f'<{self._place}>' if self._place else 'no unit'}"
-                raise DataError(
-                    f"{self._name}:{self._expat.CurrentLineNumber}", found,
-                    "<seg> in <tuv> in <tu>", "mend the file",
-                )  # fmt: skip
+                raise self._misplaced(tag)
             self._place = tag
-        if tag == "tu":
-            self._line, self._texts = self._expat.CurrentLineNumber, []
-        elif tag == "tuv":
-            self._code = attributes.get("xml:lang") or attributes.get("lang", "")
-            self._empty = True
-        elif tag == "seg":
-            self._text, self._hidden = [], 0
-            self._expat.CharacterDataHandler = self._text.append
+            if tag == "seg":
+                self._text, self._hidden = [], 0
+                self._expat.CharacterDataHandler = self._text.append
+            elif tag == "tuv":
+                self._code = attributes.get("xml:lang") or attributes.get("lang", "")
+                self._empty = True
+            else:
+                self._line, self._texts = self._expat.CurrentLineNumber, []
         elif self._place == "seg" and tag in _CODES:
             self._hidden += 1
             self._expat.CharacterDataHandler = None
 
     def _end(self, tag: str) -> None:
-        if tag == "seg":
-            self._expat.CharacterDataHandler = None
-            self._texts.append((self._code, "".join(self._text)))
-            self._empty = False
-        elif tag == "tuv" and self._empty:
-            self._texts.append((self._code, ""))
-        elif tag == "tu":
-            self._units.append(Unit(self._line, self._texts))
+        if tag in _PLACE:
+            self._place = _PLACE[tag]
+            if tag == "seg":
+                self._expat.CharacterDataHandler = None
+                self._texts.append((self._code, "".join(self._text)))
+                self._empty = False
+            elif tag == "tu":
+                self._units.append(Unit(self._line, self._texts))
+            elif self._empty:
+                self._texts.append((self._code, ""))
         elif self._place == "seg" and tag in _CODES:
             self._hidden -= 1
             if not self._hidden:
                 self._expat.CharacterDataHandler = self._text.append
-        if tag in _PLACE:
-            self._place = _PLACE[tag]
+
+    def _misplaced(self, tag: str) -> DataError:
+        found = f"<{tag}> in {f'<{self._place}>' if self._place else 'no unit'}"
+        return DataError(
+            f"{self._name}:{self._expat.CurrentLineNumber}", found,
+            "<seg> in <tuv> in <tu>", "mend the file",
+        )  # fmt: skip
 
     def _keep_entity(self, name: str, is_parameter: bool) -> None:
         if self._place == "seg" and not self._hidden and not is_parameter:
