@@ -86,21 +86,44 @@ def parse(section: str, kind: type[Section], values: object, where: str = "param
         # list may stand for a tuple, which strict Python mode refuses.
         return TypeAdapter(kind).validate_json(json.dumps(values, default=str), strict=True)
     except ValidationError as error:
-        faults = "; ".join(_fault(section, fault) for fault in error.errors())
+        faults = "; ".join(_fault(section, fault, values) for fault in error.errors())
         raise ParamsError(
             where, faults, "the keys and types of the comments there", "mend or remove them"
         ) from None
 
 
-def _fault(section: str, fault: Any) -> str:
-    path = ".".join([section, *(str(part) for part in fault["loc"])])
-    cause = fault.get("ctx", {}).get("error")
-    if isinstance(cause, HanyiError | ValueError):
+def _fault(section: str, fault: Any, values: object) -> str:
+    path = ".".join([section, *_keys(fault, values)])
+    context = fault.get("ctx", {})
+    if isinstance(cause := context.get("error"), HanyiError | ValueError):
         return f"{path}: {cause}"
     if fault["type"] in KEY_FAULTS:
         return f"{path}: {KEY_FAULTS[fault['type']]}"
+    if "discriminator" in context:  # an entry of a list that says what it is by one of its keys
+        key = context["discriminator"].strip("'")
+        if "tag" not in context:
+            return f"{path}.{key}: missing"
+        known = context["expected_tags"].replace("'", "")
+        return f"{path}.{key}: must be one of {known}, got {context['tag']}"
     message = fault["msg"][0].lower() + fault["msg"][1:]
     return f"{path}: {message}, got {fault['input']!r}"
+
+
+def _keys(fault: Any, values: object) -> list[str]:
+    """Give the path of a fault without the names of kinds, which pydantic puts between the keys."""
+    keys = []
+    for place, part in enumerate(fault["loc"]):
+        last = place == len(fault["loc"]) - 1
+        if isinstance(values, Mapping):
+            if part not in values and not (last and fault["type"] in KEY_FAULTS):
+                continue
+            values = values.get(part)
+        elif isinstance(values, list) and isinstance(part, int):
+            values = values[part] if part < len(values) else None
+        else:
+            continue
+        keys.append(str(part))
+    return keys
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

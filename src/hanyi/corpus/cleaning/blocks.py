@@ -125,13 +125,35 @@ class Side:
         return texts
 
     def replaced(self, rows: NDArray[np.int64], texts: list[str]) -> Side:
-        """Give a side with other texts in some rows, given in ascending order."""
+        """Give a side with other texts in some rows, given in ascending order.
+
+        Where these are few, the features that are known are patched instead of computed again.
+        """
         if not len(rows):
             return self
         mask = np.zeros(self.rows, np.bool_)
         mask[rows] = True
         new: Any = pc.replace_with_mask(self.text, pa.array(mask), pa.array(texts))
-        return Side(new)
+        side = Side(new)
+        if len(rows) * 16 <= self.rows:
+            self._patch(side, rows, Side(pa.array(texts)))
+        return side
+
+    def _patch(self, side: Side, rows: NDArray[np.int64], part: Side) -> None:
+        known = self.__dict__
+        for name in ("lengths", "traits", "counts"):
+            if name in known:
+                values = known[name].copy()
+                values[rows] = getattr(part, name)
+                side.__dict__[name] = values
+        begins, ends = self.starts[rows], self.starts[rows + 1]
+        for name in ("codes", "classes"):
+            if name in known:
+                fresh = np.split(getattr(part, name), part.starts[1:-1])
+                left = np.r_[0, ends[:-1]]
+                kept = [known[name][one:other] for one, other in zip(left, begins, strict=True)]
+                pieces = [piece for both in zip(kept, fresh, strict=True) for piece in both]
+                side.__dict__[name] = np.concatenate([*pieces, known[name][ends[-1] :]])
 
 
 @dataclass(frozen=True)

@@ -64,16 +64,22 @@ class Unsegment:
         The share grows with the number of those that are parted, so this number is an upper bound.
         """
         classes = side.classes
-        han = np.flatnonzero(classes <= Class.KATAKANA)
-        if not len(han):
-            return np.zeros(side.rows, np.bool_)
+        han = classes <= Class.KATAKANA
         white = (classes == Class.SPACE) | (classes == Class.WHITE)
-        rows = side.row_of[han]
-        close = (np.diff(han) == 1) & (np.diff(rows) == 0)
-        joined = np.bincount(rows[1:][close], minlength=side.rows)
-        after = np.bincount(rows[white[np.minimum(han + 1, len(white) - 1)]], minlength=side.rows)
-        before = np.bincount(rows[white[np.maximum(han - 1, 0)]], minlength=side.rows)
-        parted = np.minimum(after, before)
+        after = np.flatnonzero(han[:-1] & white[1:])
+        before = np.flatnonzero(white[:-1] & han[1:])
+        if not len(after) or not len(before):
+            return np.zeros(side.rows, np.bool_)
+        parted = np.minimum(
+            np.bincount(side.row_of[after], minlength=side.rows),
+            np.bincount(side.row_of[before + 1], minlength=side.rows),
+        )
+        close = np.zeros(len(han), np.uint8)
+        close[1:] = han[:-1] & han[1:]
+        starts = side.starts[:-1][side.lengths > 0]
+        close[starts] = 0
+        joined = np.zeros(side.rows, np.int64)
+        joined[side.lengths > 0] = np.add.reduceat(close, starts, dtype=np.int64)
         return np.asarray((parted > 0) & (parted >= self.share * (joined + parted)))
 
     def apply(self, text: str) -> str:

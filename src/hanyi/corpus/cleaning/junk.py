@@ -32,23 +32,24 @@ _UNDECODED = re.compile(
     )
 )
 
-_HOST = r"(?:[\w-]+\.)+[^\W\d_]{2,}"
+# ASCII alone: in 见https://a.org/ no space parts the sentence from the address.
+_HOST = r"(?:[\w-]+\.)+[A-Za-z]{2,}"
 _LINK = re.compile(
-    rf"""[A-Za-z][A-Za-z0-9+.-]*://\S+        # any scheme
-    | (?:mailto:)?[\w.+-]+@{_HOST}            # e-mail
-    | www\.\S+ | {_HOST}(?::\d+)?/\S*         # address without a scheme
-    | (?:~|\.\.?)?(?:/[\w.~+%-]+){{2,}}/?     # path
-    | [A-Za-z]:\\\S* | \\\\\S+ | %\w+%\\\S*   # path of Windows
+    rf"""(?:[A-Za-z][A-Za-z0-9+.-]*://|www\.)[!-~]+  # any scheme, or none
+    | (?:mailto:)?[\w.+-]+@{_HOST}                  # e-mail
+    | {_HOST}(?::\d+)?/[!-~]*
+    | (?:~|\.\.?)?(?:/[\w.~+%-]+){{2,}}/?             # path
+    | [A-Za-z]:\\[!-~]* | \\\\[!-~]+ | %\w+%\\[!-~]*  # path of Windows
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.ASCII,
 )
 _BRACKETS = "<>()[]{}\"'“”‘’（）《》【】,.;，。；"
 
-# As dictionaries write them: (n.), adj., CL:, lit., (fig.), abbr. for, variant of.
+# As dictionaries write them: (n.), adj. at the start, CL:, (fig.), abbr. for, variant of.
 _DICTIONARY = (
-    r"\((?:n|v|vt|vi|a|adj|adv|prep|conj|pron|num|interj|abbr|pl|lit|fig|coll|bound form)\.?\)"
-    r"|(?:^|[ ;/])(?:n|v|vt|vi|adj|adv|prep|conj|pron|interj|abbr|lit|fig)\. "
-    r"|(?:^|[^A-Za-z])CL:|(?:^|[ /])(?:old )?variant of "
+    r"\((?:(?:n|v|a|lit|fig|coll)\.|(?:vt|vi|adj|adv|prep|conj|pron|interj|abbr|bound form)\.?)\)"
+    r"|^(?:n|v|vt|vi|adj|adv|prep|conj|pron|interj|abbr|lit|fig)\. ?[a-z]"
+    r"|(?:^|[ /,;(])CL:|(?:^|[/(])(?:old )?variant of |(?:^|[ /(])abbr\. (?:for|to) "
 )
 _SENTENCE_MARKS = frozenset(".!?;:,…。！？；：，、．")
 
@@ -99,14 +100,14 @@ class Url:
 
 
 def _is_word(side: Side) -> Mask:
-    return side.has(Trait.LINKING) & ~side.any_of(side.codes == _SPACE)
+    return side.has(Trait.LINKING) & ~side.has(Trait.SPACE)
 
 
 @config
 class Repeats:
     """Reject a pair in which a character stands more than `most` times in a row.
 
-    Digits do not count. A space between does not matter: `. . . . .` is a row of five.
+    Digits do not count. All may have a space between them: `. . . . .` is a row of five.
     """
 
     rule: Literal["repeats"]
@@ -118,16 +119,25 @@ class Repeats:
         at_least("most", self.most, 1)
 
     def objects(self, block: Block) -> Mask:
-        """Look closely at sides with as many equal neighbours as such a row has."""
-        row = re.compile(rf"([^\s\d])(?: ?\1){{{self.most}}}")
+        """Look closely at sides in which every few characters are the same."""
+        row = re.compile(rf"([^\s\d])(?:\1{{{self.most}}}|(?: \1){{{self.most}}})")
         return _either(block, self._suspects, row.search)
 
     def _suspects(self, side: Side) -> Mask:
-        codes = side.codes
-        equal = np.zeros(len(codes), np.bool_)
-        equal[:-1] = codes[:-1] == codes[1:]
-        equal[:-2] |= (codes[:-2] == codes[2:]) & (codes[1:-1] == _SPACE)
-        return np.asarray(side.count_of(equal) >= self.most)
+        # Some samples at equal distances are certain to lie in such a row, so they are the same.
+        # With spaces, distances are twice as long, and every other place has the character.
+        size = self.most + 1
+        step = max(1, size // 4)
+        samples = min(size // step, 4)
+        found = np.zeros(side.rows, np.bool_)
+        for first, distance in ((0, step), (0, 2 * step), (1, 2 * step)):
+            chars = side.codes[first::distance]
+            same = (chars[1:] == chars[:-1]) & (chars[1:] != _SPACE)
+            places = len(same) - samples + 2
+            if places > 0:
+                start = np.logical_and.reduce([same[n : n + places] for n in range(samples - 1)])
+                found[side.row_of[first + np.flatnonzero(start) * distance]] = True
+        return found
 
 
 @config

@@ -9,17 +9,19 @@ from numpy.typing import NDArray
 
 from hanyi.corpus.cleaning.blocks import Block, Mask, Side
 from hanyi.corpus.cleaning.characters import LETTERS, Class
+from hanyi.corpus.cleaning.traits import Trait
 from hanyi.params import at_least, config
-
-_INVISIBLE = (Class.SPACE, Class.WHITE, Class.CONTROL, Class.FORMAT)
 
 # How many letters of an alphabet say what one letter of a script says: translations have about 3
 # English letters for a Han character, and 2 for a kana or a syllable of Hangul.
-_SIZES = np.zeros(len(Class), np.int64)
-_SIZES[LETTERS] = 1
-_SIZES[Class.DIGIT] = 1
-_SIZES[Class.HAN] = 3
-_SIZES[[Class.HIRAGANA, Class.KATAKANA, Class.HANGUL]] = 2
+SIZES = np.zeros(len(Class), np.int64)
+SIZES[LETTERS] = 1
+SIZES[Class.DIGIT] = 1
+SIZES[Class.HAN] = 3
+SIZES[[Class.HIRAGANA, Class.KATAKANA, Class.HANGUL]] = 2
+
+_MARGIN = 3
+"""Letters added to both sides of a ratio."""
 
 
 def _check(least: float, most: float) -> None:
@@ -37,12 +39,7 @@ class Empty:
 
     def objects(self, block: Block) -> Mask:
         """Find sides of white space, control and format characters alone."""
-        return _blank(block.src) | _blank(block.tgt)
-
-
-def _blank(side: Side) -> Mask:
-    unseen = side.counts[:, _INVISIBLE].sum(axis=1)
-    return np.asarray(unseen == side.lengths)
+        return ~(block.src.has(Trait.VISIBLE) & block.tgt.has(Trait.VISIBLE))
 
 
 @config
@@ -92,8 +89,9 @@ def _outside(sizes: NDArray[np.int64], rule: Chars | Words) -> Mask:
 class Ratio:
     """Reject a pair whose target is too short or too long for its source.
 
-    Sizes are letters and digits, where a Han character counts as 3, and kana and Hangul as 2: so a
-    good pair of Chinese and English has a ratio about 1, either way round.
+    Sizes are letters and digits, where a Han character counts as 3, and kana and Hangul as 2, and 3
+    more on either side, since single words vary most. So a good pair of Chinese and English has a
+    ratio about 1, either way round.
     """
 
     rule: Literal["ratio"]
@@ -106,11 +104,11 @@ class Ratio:
         _check(self.least, self.most)
 
     def objects(self, block: Block) -> Mask:
-        """Compare the sizes; a side without letters and digits is never objected to alone."""
-        src, tgt = size(block.src), size(block.tgt)
+        """Compare the sizes."""
+        src, tgt = size(block.src) + _MARGIN, size(block.tgt) + _MARGIN
         return (tgt < self.least * src) | (tgt > self.most * src)
 
 
 def size(side: Side) -> NDArray[np.int64]:
     """Give the size of each text, in letters of an alphabet."""
-    return np.asarray(side.counts @ _SIZES)
+    return np.asarray(side.counts @ SIZES)

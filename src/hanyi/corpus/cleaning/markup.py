@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from collections import Counter
 from functools import lru_cache
 from html.entities import html5
 from typing import ClassVar, Literal
@@ -19,20 +20,27 @@ _ENTITY = re.compile(
     r"&(amp;)?(#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});", re.ASCII
 )
 
-_BREAKING = (
-    "blockquote|br|center|dd|div|dl|dt|h[1-6]|hr|li|ol|p|pre|table|tbody|td|tfoot|th|thead|tr|ul"
+# Tags that only shape letters, of HTML and of translation files (TMX, XLIFF), and those that stand
+# alone. Subtitles and texts cut into sentences have halves of them.
+_SHAPING = "b|big|bpt|br|bx|center|em|ept|ex|font|g|hr|i|ph|small|span|strike|strong|sub|sup|tt|u|x"
+# Tags that manuals also speak about ("the <table> element"), so they must come in pairs. Names such
+# as title, object or time are missing: manuals write <title> for "put a title here".
+_PAIRED = (
+    "a|abbr|acronym|bdi|bdo|blockquote|cite|code|dd|del|dfn|div|dl|dt|h[1-6]|ins|it|kbd|li|mark"
+    "|nobr|ol|p|pre|q|s|samp|table|tbody|td|tfoot|th|thead|tr|ul|var"
 )
-# HTML that shapes text, and the codes that translation files (TMX, XLIFF) put for markup. Names
-# such as title, object or time are missing: manuals write <title> for "put a title here".
-_INLINE = (
-    "a|abbr|acronym|b|bdi|bdo|big|bpt|bx|cite|code|del|dfn|em|ept|ex|font|g|i|img|ins|it|kbd|mark"
-    "|nobr|ph|q|s|samp|small|span|strike|strong|sub|sup|tt|u|var|wbr|x"
+_BREAKING = re.compile(
+    "blockquote|br|center|d[dlt]|div|h[1-6]|hr|li|ol|p|pre|table|tbody|td|tfoot|th|thead|tr|ul"
 )
 _ATTRIBUTE = r"\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>]+)"
 _TAG = re.compile(
-    rf"<!--[^<>]*-->|</?(?:(?P<breaking>{_BREAKING})|{_INLINE})"
+    rf"<(?P<end>/?)(?:(?P<shaping>{_SHAPING})|(?P<paired>{_PAIRED}))"
     rf"(?:{_ATTRIBUTE})*\s*/?>",
     re.IGNORECASE,
+)
+# A text about tags: "<ul> or </ul>", "(<br>)".
+_SPOKEN_OF = re.compile(
+    r">\s*(?:and|or|to|[和或与及至到]|\.{3}|…+|[,、])\s*</|[\"'(（“‘「`]</?\w+ ?/?>[\"')）”’」`]"
 )
 # Whatever its name, this is a tag and no placeholder: it closes, or has a quoted attribute.
 _OTHER_TAG = re.compile(r"</[A-Za-z][\w:.-]*>|<[A-Za-z][\w:.-]*\s[^<>]*=\s*[\"'][^<>]*>")
@@ -77,9 +85,10 @@ def _character(name: str) -> str | None:
 
 @config
 class Tags:
-    """Strip tags that shape text: HTML such as `<b>`, inline codes of translation files, comments.
+    """Strip tags that shape text: HTML such as `<b>`, inline codes of translation files.
 
-    Tags that break a line or begin a block leave a space. `a < b`, `<3` and `<name>` stay.
+    Tags that break a line or begin a block leave a space. `a < b`, `<3` and `<name>` stay, and so
+    do the tags of a text that speaks of tags: a `<table>` without `</table>`, a `(<br>)`.
     """
 
     rule: Literal["tags"]
@@ -89,31 +98,51 @@ class Tags:
         return side.has(Trait.LESS_THAN)
 
     def apply(self, text: str) -> str:
-        """Strip the tags."""
-        return _TAG.sub(lambda match: " " if match["breaking"] else "", text)
+        """Strip the tags, unless the text is about them."""
+        if _SPOKEN_OF.search(text):
+            return text
+        tags = [match for match in _TAG.finditer(text) if match["paired"]]
+        opened = {match["paired"].lower() for match in tags if not match["end"]}
+        closed = {match["paired"].lower() for match in tags if match["end"]}
+
+        def stripped(match: re.Match[str]) -> str:
+            name = (match["shaping"] or match["paired"] or "").lower()
+            if match["paired"] and name not in opened & closed:
+                return match[0]
+            return " " if _BREAKING.fullmatch(name) else ""
+
+        return _TAG.sub(stripped, text)
 
 
 @config
 class Markup:
-    """Reject a pair in which entities or tags are left, whatever their names."""
+    """Reject a pair in which entities or tags are left that the other side does not have alike.
+
+    Markup that both sides have is what the text is about, or a placeholder.
+    """
 
     rule: Literal["markup"]
     spares_given: ClassVar[bool] = True
 
     def objects(self, block: Block) -> Mask:
-        """Find entities, tags that shape text, closing tags, and tags with quoted attributes."""
-        found = np.zeros(block.src.rows, np.bool_)
-        for side in (block.src, block.tgt):
-            rows = np.flatnonzero(side.has(Trait.AMPERSAND | Trait.LESS_THAN))
-            found[rows] |= [_has_markup(text) for text in side.strings(rows)]
+        """Compare entities, tags that shape text, closing tags, and tags with quoted attributes."""
+        traits = Trait.AMPERSAND | Trait.LESS_THAN
+        found = np.asarray(block.src.has(traits) | block.tgt.has(traits))
+        rows = np.flatnonzero(found)
+        found[rows] = [
+            markup(src) != markup(tgt)
+            for src, tgt in zip(block.src.strings(rows), block.tgt.strings(rows), strict=True)
+        ]
         return found
 
 
-def _has_markup(text: str) -> bool:
-    return (
-        _TAG.search(text) is not None
-        or _OTHER_TAG.search(text) is not None
-        or any(
-            match[2].startswith("#") or f"{match[2]};" in html5 for match in _ENTITY.finditer(text)
-        )
-    )
+def markup(text: str) -> Counter[str]:
+    """Count the entities and tags of a text."""
+    found = [match[0] for match in _TAG.finditer(text)]
+    found += [match[0] for match in _OTHER_TAG.finditer(text) if not _TAG.fullmatch(match[0])]
+    found += [
+        match[0]
+        for match in _ENTITY.finditer(text)
+        if match[2].startswith("#") or f"{match[2]};" in html5
+    ]
+    return Counter(found)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -33,7 +32,7 @@ _IN_WORDS = re.compile(
 
 @config
 class Numbers:
-    """Reject a pair whose sides write different numbers in digits.
+    """Reject a pair whose sides write different numbers in digits, however often each.
 
     Numbers with fewer than `digits` digits, leading zeros aside, are not compared: one side may
     write 10月 and the other October. Nor are pairs in which a number may stand in words: decades,
@@ -69,14 +68,14 @@ def differ(src: str, tgt: str, digits: int) -> bool:
     )
 
 
-def _readings(text: str, digits: int) -> list[Counter[str]]:
+def _readings(text: str, digits: int) -> list[set[str]]:
     texts = [text, *(separator.sub("", text) for separator in _SEPARATORS)]
     return [
-        Counter(
+        {
             number
             for run in _DIGITS.findall(each)
             if len(number := _plain(run).lstrip("0")) >= digits
-        )
+        }
         for each in texts
     ]
 

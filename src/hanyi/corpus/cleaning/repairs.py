@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 
 from hanyi.corpus.cleaning.blocks import Mask, Side
+from hanyi.corpus.cleaning.characters import Class
 from hanyi.corpus.cleaning.traits import Trait, is_invisible, is_variation
 from hanyi.params import config
 
 ZWNJ, ZWJ = "\u200c", "\u200d"
-_SPACE = ord(" ")
 _FLAG, _TAGS = "\U0001f3f4", re.compile(r"[\U000e0020-\U000e007e]+\U000e007f")
 _KEYCAP = "\u20e3"
 
@@ -47,12 +47,12 @@ class Spaces:
 
     def suspects(self, side: Side) -> Mask:
         """Find other white space than U+0020, neighbouring spaces, and spaces at the ends."""
-        spaces = np.asarray(side.codes == _SPACE)
+        spaces = np.asarray(side.classes == Class.SPACE)
         found: Mask = side.has(Trait.WHITE) | side.any_of(_before(spaces))
         full = side.lengths > 0
         starts = side.starts
         found[full] |= spaces[starts[:-1][full]] | spaces[starts[1:][full] - 1]
-        return found
+        return np.asarray(found)
 
     def apply(self, text: str) -> str:
         """Join the words of a text with single spaces."""
@@ -61,7 +61,7 @@ class Spaces:
 
 def _before(spaces: Mask) -> Mask:
     """Tell which spaces another one follows; across rows too, where both have one at an end."""
-    double = spaces.copy()
+    double: Mask = spaces.copy()
     double[:-1] &= spaces[1:]
     double[-1:] = False
     return double

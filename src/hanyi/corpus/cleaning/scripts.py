@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hanyi.corpus.cleaning.blocks import Block, Mask, Side
-from hanyi.corpus.cleaning.characters import SCRIPTS
+from hanyi.corpus.cleaning.blocks import Block, Mask
+from hanyi.corpus.cleaning.characters import LETTERS, SCRIPTS
+from hanyi.corpus.cleaning.lengths import SIZES
 from hanyi.corpus.languages import scripts
 from hanyi.params import config
 
@@ -19,9 +21,11 @@ def _check(share: float) -> None:
 
 @config
 class Script:
-    """Reject a pair with a side whose letters are mostly of scripts that are not its language's.
+    """Reject a pair with a side of which less than `share` is in the scripts of its language.
 
-    A side without letters is not objected to.
+    Letters count by their size, as for rule `ratio` (a Han character is worth 3 Latin letters): so
+    one share lets many Latin names stand in Chinese, and few Han characters in English. A side
+    without letters is not objected to.
     """
 
     rule: Literal["script"]
@@ -35,9 +39,8 @@ class Script:
     def objects(self, block: Block) -> Mask:
         """Find sides with less than `share` of their letters in their language's scripts."""
         languages = block.languages
-        return _foreign(block.src, languages.src, self.share) | _foreign(
-            block.tgt, languages.tgt, self.share
-        )
+        src = _foreign(block.src.counts, languages.src, self.share)
+        return src | _foreign(block.tgt.counts, languages.tgt, self.share)
 
 
 @config
@@ -57,15 +60,21 @@ class Swapped:
 
     def objects(self, block: Block) -> Mask:
         """Find pairs of which both sides fail rule `script`, and would pass it the other way."""
-        src, tgt, languages = block.src, block.tgt, block.languages
-        return (
-            _foreign(src, languages.src, self.share)
-            & _foreign(tgt, languages.tgt, self.share)
+        src, tgt, languages = block.src.counts, block.tgt.counts, block.languages
+        found = _foreign(src, languages.src, self.share)
+        rows = np.flatnonzero(found)
+        src, tgt = src[rows], tgt[rows]
+        found[rows] = (
+            _foreign(tgt, languages.tgt, self.share)
             & ~_foreign(src, languages.tgt, self.share)
             & ~_foreign(tgt, languages.src, self.share)
         )
+        return found
 
 
-def _foreign(side: Side, language: str, share: float) -> Mask:
-    own = side.counts[:, [SCRIPTS[name] for name in scripts(language)]].sum(axis=1)
-    return np.asarray(own < share * side.letters)
+def _foreign(counts: NDArray[np.int64], language: str, share: float) -> Mask:
+    own = [SCRIPTS[name] for name in scripts(language)]
+    letters, ours = np.zeros_like(SIZES), np.zeros_like(SIZES)
+    letters[LETTERS] = SIZES[LETTERS]
+    ours[own] = SIZES[own]
+    return np.asarray(counts @ ours < share * (counts @ letters))

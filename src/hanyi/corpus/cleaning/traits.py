@@ -15,6 +15,7 @@ _VARIATION = re.compile(r"[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 # Composed with what stands before them, though they are no marks: vowels and finals of Hangul, and
 # vowel signs of Kirat Rai.
 _COMPOSING = re.compile(r"[\u1160-\u11ff\U00016d63-\U00016d6a]")
+_UNSEEN = frozenset({"Cc", "Cf"})
 _MISREAD = re.compile(r"[\ufffd\x80-\x84\x86-\x9f\xa1-\xff锟烫屯銆鈥]")
 
 
@@ -34,6 +35,10 @@ class Trait(IntFlag):
     """Occurs in text that was read in a wrong encoding."""
     LINKING = 128
     """One of the characters that every address or path has."""
+    VISIBLE = 256
+    """Neither white space nor a control or format character."""
+    SPACE = 512
+    """U+0020."""
 
 
 def is_invisible(char: str) -> bool:
@@ -64,6 +69,8 @@ _TESTS: dict[Trait, Callable[[str], bool]] = {
     Trait.WHITE: lambda char: char.isspace() and char != " ",
     Trait.MISREAD: lambda char: _MISREAD.match(char) is not None,
     Trait.LINKING: lambda char: char in "/\\@.",
+    Trait.VISIBLE: lambda char: not char.isspace() and unicodedata.category(char) not in _UNSEEN,
+    Trait.SPACE: " ".__eq__,
 }
 
 
