@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,9 @@ from hanyi.corpus import shingles as shingles_module
 from hanyi.corpus.digests import DigestStore, first_occurrence, links, members
 from hanyi.corpus.keys import fold, fold_column, pair_keys, sentence_keys
 from hanyi.corpus.near import NearIndex
+from hanyi.corpus.shingles import Numbers
+from hanyi.corpus.splits import LEAST_SHARE, split_off
+from hanyi.errors import DataError
 
 any_text = st.text(st.characters(exclude_categories=["Cs"]))
 PIECES = [*"abcABC12 ,。！好你我他ßﬁ℃½İǅ\u200b\u3000\u0301ａ가𠮷😀", "", "the ", "说话"]
@@ -142,9 +146,64 @@ def test_digests_are_compared_exactly(digests: NDArray[np.uint64], data: st.Data
     with stored(digests, data.draw(st.integers(0, rows), "cut")) as store:
         marks = first_occurrence(store, mask, np.array(groups, np.uint8))
         assert marks.tolist() == repeated
-        assert sorted(map(tuple, links(store, mask).tolist())) == sorted(linked)
+        assert sorted(map(tuple, links([store], mask).tolist())) == sorted(linked)
         assert members(store, mask, wanted).tolist() == [
             alive[row] and digest in among
             for row, digest in enumerate(map(tuple, digests.tolist()))
         ]
         assert (store.view() == digests).all()
+
+
+sentences = st.integers(0, 50)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(sentences, sentences), min_size=1, max_size=50),
+    st.lists(st.tuples(st.integers(0, 49), st.integers(0, 49)), max_size=25),
+    st.integers(0, 10),
+    st.integers(0, 10),
+    st.randoms(use_true_random=False),
+)
+def test_no_link_crosses_a_split(
+    pairs: list[tuple[int, int]],
+    near_pairs: list[tuple[int, int]],
+    test: int,
+    valid: int,
+    random: Random,
+) -> None:
+    near_pairs = [pair for pair in near_pairs if max(pair) < len(pairs)]
+    wanted = {"test": test, "valid": valid}
+
+    def split(order: list[int]) -> dict[str, set[int]] | None:
+        """Split the rows in another order; give the rows as first numbered."""
+        place = {row: position for position, row in enumerate(order)}
+        around = [(place[one], place[two]) for one, two in near_pairs]
+        around += [(two, one) for one, two in around]
+
+        def find_near(rows: Numbers) -> Numbers:
+            found = [link for link in around if link[1] in set(rows.tolist())]
+            return np.array(found, np.int64).reshape(-1, 2)
+
+        keys = np.array([[pairs[row] for row in order]] * 2, np.uint64).transpose(2, 1, 0)
+        everyone = np.ones(len(order), np.bool_)
+        with stored(keys[0], 0) as src, stored(keys[1], 0) as tgt:
+            try:
+                chosen = split_off("mine", [src, tgt], everyone, wanted, 1, find_near=find_near)
+            except DataError:
+                return None
+        return {name: {order[row] for row in rows.tolist()} for name, rows in chosen.items()}
+
+    rows = list(range(len(pairs)))
+    chosen = split(rows)
+    assert split(random.sample(rows, len(rows))) == chosen
+    if chosen is None:
+        return
+    for name, count in wanted.items():
+        assert LEAST_SHARE * count <= len(chosen[name]) <= count
+    split_of = {row: name for name, members in chosen.items() for row in members}
+    assert all(split_of.get(one) == split_of.get(two) for one, two in near_pairs)
+    for one in rows:
+        for two in rows:
+            if set(pairs[one]) & set(pairs[two]):
+                assert split_of.get(one) == split_of.get(two)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -81,17 +81,18 @@ def first_occurrence(store: DigestStore, alive: Mask, groups: Groups | None = No
     marks, the first row of each digest stays unmarked, and so do all rows that are not alive.
     """
     repeated = np.zeros(store.rows, np.bool_)
-    for _, later in _equal(store, alive, groups):
+    for _, later in _equal([store], alive, groups):
         repeated[later] = True
     return repeated
 
 
-def links(store: DigestStore, alive: Mask) -> NDArray[np.int64]:
-    """Give for each row that is alive and whose digest occurred earlier the first such row.
+def links(stores: Sequence[DigestStore], alive: Mask) -> NDArray[np.int64]:
+    """Give each row that is alive and has a digest that occurred in an earlier one with the first.
 
-    Returns int64 [links, 2] of (first row, later row).
+    Each row has a digest in every store, and it matters not in which of them one occurs. Returns
+    int64 [links, 2] of (first row, later row).
     """
-    found = [np.stack(pair, axis=1) for pair in _equal(store, alive, None)]
+    found = [np.stack(pair, axis=1) for pair in _equal(stores, alive, None)]
     return np.concatenate(found) if found else np.empty((0, 2), np.int64)
 
 
@@ -139,16 +140,16 @@ class Members:
 
 
 def _equal(
-    store: DigestStore, alive: Mask, groups: Groups | None
+    stores: Sequence[DigestStore], alive: Mask, groups: Groups | None
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Give the first row of its digest and a later one, as two arrays for each part of the rows.
 
     A part holds the digests that begin with the same bits, so that it can be sorted by itself.
     """
     within = reach(alive)
-    bits = max(1, (len(within) // _SORTED_ROWS).bit_length())
+    bits = max(1, (len(stores) * len(within) // _SORTED_ROWS).bit_length())
     for part in range(1 << bits):
-        rows, digests = _part(store, alive, within, part, bits)
+        rows, digests = _part(stores, alive, within, part, bits)
         if len(rows) < 2:
             continue
         order = np.argsort(digests[:, 0])
@@ -176,14 +177,15 @@ def _either(same: Mask) -> Mask:
 
 
 def _part(
-    store: DigestStore, alive: Mask, within: range, part: int, bits: int
+    stores: Sequence[DigestStore], alive: Mask, within: range, part: int, bits: int
 ) -> tuple[NDArray[np.int64], Keys]:
     shift = np.uint64(64 - bits)
     rows, found = [np.empty(0, np.int64)], [np.empty((0, 2), np.uint64)]
-    for first, digests in store.blocks(within):
-        inside = digests[:, 0] >> shift == part
-        inside &= alive[first : first + len(digests)]
-        places = np.flatnonzero(inside)
-        rows.append(places + first)
-        found.append(digests[places])
+    for store in stores:
+        for first, digests in store.blocks(within):
+            inside = digests[:, 0] >> shift == part
+            inside &= alive[first : first + len(digests)]
+            places = np.flatnonzero(inside)
+            rows.append(places + first)
+            found.append(digests[places])
     return np.concatenate(rows), np.concatenate(found)
