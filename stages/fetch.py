@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import signal
 import sys
 from typing import Any
 
@@ -87,5 +88,6 @@ if __name__ == "__main__":
         run("fetch", main)
     else:
         logging.basicConfig(format="fetch: %(message)s", stream=sys.stderr)
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `... --peek 50 | head` ends quietly
         with one_line_errors("fetch"):
             sys.exit(peek(max(wanted, 1)))

@@ -16,7 +16,8 @@ from typing import IO
 from hanyi.artifacts import atomic_directory, digest_bytes
 from hanyi.errors import DataError
 
-_BROKEN = (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, RuntimeError)
+BROKEN = (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, RuntimeError)
+"""What readers of zip and tar raise for a broken or a locked one."""
 
 
 def unpack_member(archive: Path, pattern: str) -> Path:
@@ -37,7 +38,7 @@ def unpack_member(archive: Path, pattern: str) -> Path:
             name = PurePosixPath(names[0]).name
             with members.open(names[0]) as packed, (temporary / name).open("wb") as file:
                 shutil.copyfileobj(packed, file, 1 << 20)
-    except _BROKEN as error:
+    except BROKEN as error:
         raise DataError(
             archive, f"a broken archive ({error})", "a whole zip or tar file",
             f"remove {archive.parent} and run again",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from pathlib import Path
 from typing import Any
 
 from hanyi.corpus.languages import Languages, matches
+from hanyi.corpus.sources.archives import BROKEN
 from hanyi.errors import DataError
 
 log = logging.getLogger("hanyi.corpus")
@@ -38,8 +40,10 @@ def fetch_test_set(name: str, languages: Languages, where: str) -> tuple[Path, P
     try:
         source = Path(utils.get_source_file(name, pair))
         references = [Path(file) for file in utils.get_reference_files(name, pair)]
-    except SystemExit:  # that is how sacrebleu tells a wrong checksum
-        raise _unusable(name, "a download whose checksum is wrong", folder, "remove it") from None
+    except (SystemExit, *BROKEN):  # the first is how sacrebleu tells a wrong checksum
+        shutil.rmtree(folder / "raw", ignore_errors=True)  # it would take the file for whole
+        found = "a broken download, or one whose checksum is wrong; it was removed"
+        raise _unusable(name, found, folder, "look at the network") from None
     except OSError as error:  # also what urllib raises
         found = f"not in {folder}, and no download: {error}"
         raise _unusable(name, found, folder, "look at the network") from None
