@@ -61,6 +61,7 @@ REPAIR_VALUES: dict[str, list[dict[str, Any]]] = {
     "spaces": [{}],
     "unsegment": [{"share": 0.5}, {"share": 0.1}, {"share": 1.0}],
     "han": [{"variant": "simplified"}, {"variant": "traditional"}],
+    "han_tag": [{}],
 }
 # What they leave may be well formed again: &amp;amp;lt; becomes &lt; and <<b>b> becomes <b>. OpenCC
 # converts by phrases, which a conversion may make anew.

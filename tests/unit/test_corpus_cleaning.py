@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hanyi.corpus.cleaning.blocks import Block, Side
+from hanyi.corpus.cleaning.cleaner import Cleaner
 from hanyi.corpus.cleaning.config import repairer
 from hanyi.corpus.cleaning.rules import FILTERS, REPAIRS
 from hanyi.corpus.languages import Languages
@@ -139,6 +140,21 @@ def test_han() -> None:
     assert repaired("头发发生了变化", "han", variant="traditional") == "頭髮發生了變化"
     assert repaired("国会の答弁", "han", variant="traditional") == "国会の答弁"
     assert repaired("no Han", "han", variant="simplified") == "no Han"
+
+
+def test_han_tag() -> None:
+    sources, targets = ["hair", "behind", "both"], ["頭髮", "后面", "头髮"]
+    rules = [REPAIRS["spaces"](rule="spaces"), REPAIRS["han_tag"](rule="han_tag")]
+    cleaner = Cleaner(rules, Languages(src="en", tgt="zh"))
+    cleaned = cleaner.clean(pa.array(["hair ", *sources[1:]]), pa.array(targets), given=True)
+    assert cleaned.src.to_pylist() == ["<hant> hair", "behind", "both"]
+    assert cleaned.tgt.to_pylist() == targets
+    assert [(each.rule, each.before, each.after) for each in cleaned.repaired] == [
+        (0, ["hair "], ["hair"]),
+        (1, ["hair"], ["<hant> hair"]),
+    ]
+    untagged = Cleaner(rules, LANGUAGES).clean(pa.array(targets), pa.array(sources), given=False)
+    assert untagged.src.to_pylist() == targets
 
 
 def test_one_converter_serves_all_threads() -> None:

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 import opencc
+from numpy.typing import NDArray
 
 from hanyi.corpus.cleaning.blocks import Block, Mask, Side
 from hanyi.corpus.cleaning.characters import Class, Table, classify
@@ -164,6 +165,35 @@ def variants(side: Side) -> tuple[Mask, Mask]:
     han = np.flatnonzero(side.classes == Class.HAN)
     found[han] = _VARIANTS[side.codes[han]]
     return side.any_of(found == SIMPLIFIED), side.any_of(found == TRADITIONAL)
+
+
+@config
+class HanTag:
+    """Write `<hans>` or `<hant>` before the source of a pair whose target is in Chinese.
+
+    The tag says which characters the target has, where it has some of one variant alone, so that a
+    model learns both and writes what it is asked for. Whoever uses the model writes the tag.
+    """
+
+    rule: Literal["han_tag"]
+
+    def suspects(self, side: Side) -> Mask:
+        """Find nothing: a side alone does not tell."""
+        return np.zeros(side.rows, np.bool_)
+
+    def apply(self, text: str) -> str:
+        """Leave a text as it is: its reader knows what is wanted."""
+        return text
+
+    def tags(self, block: Block) -> tuple[NDArray[np.int64], list[str]]:
+        """Give the rows whose source gets a tag, in ascending order, and what follows from it."""
+        if scripts(block.languages.tgt) != ("Han",):
+            return np.zeros(0, np.int64), []
+        simplified, traditional = variants(block.tgt)
+        rows = np.flatnonzero(simplified != traditional)
+        names = np.where(simplified[rows], "<hans> ", "<hant> ").tolist()
+        texts = block.src.strings(rows)
+        return rows, [name + text for name, text in zip(names, texts, strict=True)]
 
 
 @config

@@ -66,6 +66,11 @@ def is_repair(rule: Repair | Filter) -> bool:
     return hasattr(rule, "apply")
 
 
+def is_tag(rule: Repair | Filter) -> bool:
+    """Tell whether a repair looks at both sides: it offers `tags`, which gives new sources."""
+    return hasattr(rule, "tags")
+
+
 def rule_names(rules: Sequence[Repair | Filter]) -> list[str]:
     """Give each rule of a list a name of its own: chars, chars_2."""
     names: list[str] = []
@@ -83,7 +88,9 @@ class Cleaner:
         # Neighbouring repairs go together: a row that one of them suspects passes through all.
         self._steps = [
             (repairs, list(group))
-            for repairs, group in groupby(enumerate(rules), key=lambda item: is_repair(item[1]))
+            for (repairs, _), group in groupby(
+                enumerate(rules), key=lambda item: (is_repair(item[1]), is_tag(item[1]))
+            )
         ]
 
     def clean(self, src: pa.StringArray, tgt: pa.StringArray, *, given: bool) -> Cleaned:
@@ -96,6 +103,14 @@ class Cleaner:
         rejected = np.full(len(src), KEPT, np.int16)
         repaired: list[Repaired] = []
         for repairs, rules in self._steps:
+            if is_tag(rules[0][1]):
+                block = Block(sides["src"], sides["tgt"], self._languages)
+                rows, texts = rules[0][1].tags(block)  # type: ignore[union-attr]
+                if len(rows):
+                    before = sides["src"].strings(rows)
+                    repaired.append(Repaired(rules[0][0], "src", rows, before, texts))
+                sides["src"] = sides["src"].replaced(rows, texts)
+                continue
             if repairs:
                 for name in SIDES[:1] if given else SIDES:
                     sides[name], found = _repair(sides[name], name, rules)  # type: ignore[arg-type]
@@ -138,9 +153,9 @@ def _repair(
             changed.append(row)
             texts.append(text)
     repaired = [
-        Repaired(number, name, np.array([row for row, _, _ in found]), *map(list, zip(*pairs)))
+        Repaired(number, name, np.array(places), list(before), list(after))
         for (number, _), found in zip(rules, changes, strict=True)
         if found
-        for pairs in [[(before, after) for _, before, after in found]]
+        for places, before, after in [zip(*found, strict=True)]
     ]
     return side.replaced(np.array(changed, np.int64), texts), repaired

@@ -6,7 +6,7 @@ from typing import Annotated, TypeAlias, get_args, get_type_hints
 
 from pydantic import Field
 
-from hanyi.corpus.cleaning.chinese import Han, MixedHan, Unsegment
+from hanyi.corpus.cleaning.chinese import Han, HanTag, MixedHan, Unsegment
 from hanyi.corpus.cleaning.junk import Fragments, Identical, Repeats, Undecoded, Url
 from hanyi.corpus.cleaning.lengths import Chars, Empty, Ratio, Words
 from hanyi.corpus.cleaning.markup import Entities, Markup, Tags
@@ -14,7 +14,7 @@ from hanyi.corpus.cleaning.numbers import Numbers
 from hanyi.corpus.cleaning.repairs import Invisible, Spaces, Unicode
 from hanyi.corpus.cleaning.scripts import Script, Swapped
 
-Repair: TypeAlias = Unicode | Entities | Tags | Invisible | Spaces | Unsegment | Han
+Repair: TypeAlias = Unicode | Entities | Tags | Invisible | Spaces | Unsegment | Han | HanTag
 Filter: TypeAlias = (
     Empty
     | Identical
