@@ -188,6 +188,15 @@ def test_an_unknown_encoding_is_refused(path: Path) -> None:
         rows_of(path, GOOD, head=HEAD.replace("UTF-8", "utf-7"))
 
 
+def test_a_tag_without_end_does_not_take_for_ever(path: Path) -> None:
+    with pytest.raises(DataError, match=r"memory.tmx:5: a tag or comment without end"):
+        rows_of(path, GOOD, "<!--" + 6_000_000 * "x")
+
+
+def test_a_long_text_is_no_fault(path: Path) -> None:
+    assert len(rows_of(path, GOOD.replace("Hi", 6_000_000 * "x"))[0].tgt) == 6_000_001
+
+
 def test_entity_declarations_are_refused(path: Path) -> None:
     bomb = "".join(f'<!ENTITY e{n} "{10 * f"&e{n - 1};"}">' for n in range(1, 12))
     head = HEAD.replace("<tmx", f'<!DOCTYPE tmx [<!ENTITY e0 "ha">{bomb}]><tmx')

@@ -33,6 +33,9 @@ REASONS = ("language", "encoding")
 
 SAMPLE_UNITS = 1000
 CHUNK_CHARS = 1 << 16
+TAG_CHARS = 1 << 22
+"""The longest tag or comment: Expat before 2.6 begins it anew with every piece of the file."""
+
 
 _DECLARED = re.compile(rb"""\A<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z0-9._:-]+)""")
 _CODES = frozenset(("bpt", "ept", "ph", "it", "ut"))
@@ -78,13 +81,7 @@ def inspect(file: Input) -> Input:
             f"{src} and {tgt} in one unit", "set languages.src and languages.tgt",
         )  # fmt: skip
     if 2 * faults.count("encoding") > len(faults):
-        with open_bytes(file.path, file.name) as raw:
-            guess = guess_encoding(raw.read(HEAD_BYTES)) or "that of the file"
-        raise DataError(
-            f"{file.name}:{rows[faults.index('encoding')].line}",
-            f"bytes that are no {file.reading.encoding} in most units", "text",
-            f"set {file.section}.encoding to {guess}, or convert the file",
-        )  # fmt: skip
+        _check_encoding(file, rows[faults.index("encoding")].line)
     return file
 
 
@@ -96,6 +93,18 @@ def read(file: Input) -> Iterator[pa.RecordBatch]:
     the line for broken XML, and for entity declarations, which can fill any memory.
     """
     yield from row_blocks(_rows(file))
+
+
+def _check_encoding(file: Input, line: int) -> None:
+    """Refuse bytes of another encoding; control characters are faults of their units alone."""
+    with open_bytes(file.path, file.name) as raw:
+        head = raw.read(HEAD_BYTES)
+    guess = guess_encoding(head)
+    if guess != file.reading.encoding and not head.isascii():
+        raise DataError(
+            f"{file.name}:{line}", f"bytes that are no {file.reading.encoding} in most units",
+            "text", f"set {file.section}.encoding to {guess or 'that of the file'}, or convert it",
+        )  # fmt: skip
 
 
 def _rows(file: Input) -> Iterator[Row]:
@@ -180,6 +189,7 @@ class _Parser:
         self._empty = True
         self._line = 0
         self._hidden = 0
+        self._at = self._waiting = 0
         self._expat = expat.ParserCreate()
         self._expat.buffer_text = True
         # So that an entity that nothing declares, such as &nbsp;, is reported instead of fatal.
@@ -198,6 +208,14 @@ class _Parser:
                 f"{self._name}:{error.lineno}", f"broken XML ({expat.ErrorString(error.code)})",
                 "a whole TMX file", "mend that line, or get the file again",
             ) from None  # fmt: skip
+        at = self._expat.CurrentByteIndex
+        self._waiting = self._waiting + len(piece) if at == self._at else 0
+        self._at = at
+        if self._waiting > TAG_CHARS:
+            raise DataError(
+                f"{self._name}:{self._expat.CurrentLineNumber}", "a tag or comment without end",
+                f"one of at most {TAG_CHARS:,} characters", "mend the file",
+            )  # fmt: skip
         units, self._units = self._units, []
         return units
 
