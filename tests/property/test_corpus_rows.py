@@ -167,9 +167,25 @@ def test_every_moses_line_belongs_to_one_row(src: bytes, tgt: bytes, size: int) 
 
 
 @quick
-@given(messy, st.sampled_from(["auto", "tsv", "csv"]), st.booleans())
-def test_anything_is_rows_or_one_line(content: bytes, format_: str, header: bool) -> None:
-    with files(content, format=format_, encoding="auto", delimiter="auto", header=header) as file:
+@given(
+    st.sampled_from([b"", "Go on.\t继续。\n".encode() * 9, "Go.,走。\n".encode("gbk") * 9]),
+    messy,
+    st.sampled_from(["auto", "tsv", "csv"]),
+    st.booleans(),
+)
+def test_anything_is_rows_or_one_line(
+    start: bytes, content: bytes, format_: str, header: bool
+) -> None:
+    content = start + content
+    with files(
+        content,
+        format=format_,
+        encoding="auto",
+        delimiter="auto",
+        header=header,
+        src_column=1,
+        tgt_column=0,
+    ) as file:
         try:
             decided = decide(file)
             rows = peek(decided, 1000)

@@ -56,6 +56,7 @@ def refused(path: Path, content: bytes | str, **reading: object) -> str:
         (GOOD.encode("gb18030"), {"encoding": "utf-8"}, [":1", "utf-8", "encoding: gb18030"]),
         (GOOD, {"encoding": "gb18030"}, ["fetch.reading.encoding: utf-8"]),
         ("a\tb\n" * 9, {"encoding": "utf-16"}, ["fetch.reading.encoding: utf-8"]),
+        ("a\t" * 2000 + "\n", {}, [":1", "more than 1000 columns", "reading.delimiter"]),
         ("1\ta\tb\n2\tc\td\n3\te\tf\n", {}, [":1", "no letter", "fetch.reading.tgt_column"]),
         (
             "a,b,c,d\na,b\na,b,c\na\n",
@@ -166,6 +167,8 @@ def test_moses_files_in_two_encodings(tmp_path: Path) -> None:
     zh, en = tmp_path / "x.zh", tmp_path / "x.en"
     zh.write_bytes("你好，世界。\n我走了。\n".encode("gb18030"))
     en.write_text("Hello, world.\nI left.\n", encoding="utf-8")
+    assert decide(make_input(zh, en)).reading.encoding == "gb18030"
+    en.write_bytes("“Hello, world.”\nI left.\n".encode("gb18030"))
     assert decide(make_input(zh, en)).reading.encoding == "gb18030"
     en.write_text("“Hello, world.”\nI left.\n", encoding="utf-8")
     with pytest.raises(DataError, match="iconv -f gb18030 -t utf-8"):

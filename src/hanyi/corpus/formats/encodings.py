@@ -59,19 +59,10 @@ def decide_encoding(file: Input) -> Input:
         for path, name in zip(file.paths, file.names, strict=True):
             check_encoding(path, asked, f"{file.section}.encoding", name)
         return replace(file, reading=replace(file.reading, encoding=known_encoding(asked)))
-    found = []
-    for number, (path, name) in enumerate(zip(file.paths, file.names, strict=True)):
-        languages = (file.languages.src, file.languages.tgt)
-        wanted = languages if len(file.paths) == 1 else languages[number : number + 1]
-        sample = _sample(path, name)
-        guess = guess_encoding(sample, wanted)
-        if guess is None and not sample.isascii():
-            raise DataError(
-                f"{name}:1", "text in no encoding that can be told by itself",
-                "UTF-8, UTF-16, GB18030, Big5 or the like",
-                f"set {file.section}.encoding, or convert the file",
-            )  # fmt: skip
-        found.append(guess)
+    codes = (file.languages.src, file.languages.tgt)
+    wanted = [codes] if len(file.paths) == 1 else [codes[:1], codes[1:]]
+    samples = [_sample(path, name) for path, name in zip(file.paths, file.names, strict=True)]
+    found = [guess_encoding(*both) for both in zip(samples, wanted, strict=True)]
     told = {guess for guess in found if guess}  # plain ASCII is the same in all of them
     if len(told) > 1:
         raise DataError(
@@ -79,6 +70,14 @@ def decide_encoding(file: Input) -> Input:
             f"convert one, such as with `iconv -f {found[0]} -t {found[1]}`",
         )  # fmt: skip
     encoding = told.pop() if told else "utf-8"
+    for sample, name in zip(samples, file.names, strict=True):
+        # The other file of a pair may tell it: a few quotation marks beyond ASCII do not.
+        if not sample.isascii() and _fitting(sample, encoding) < FITTING:
+            raise DataError(
+                f"{name}:1", "text in no encoding that can be told by itself",
+                "UTF-8, UTF-16, GB18030, Big5 or the like",
+                f"set {file.section}.encoding, or convert the file",
+            )  # fmt: skip
     log.info("%s: read as %s (detected)", file.name, encoding)
     return replace(file, reading=replace(file.reading, encoding=encoding))
 

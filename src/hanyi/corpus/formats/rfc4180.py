@@ -94,7 +94,7 @@ class _Splitter:
         if not line or line.isspace():
             return 1, [line], "blank"
         if '"' not in line:
-            return 1, line.split(self._delimiter), None
+            return 1, line.split(self._delimiter, tabular.COLUMNS_MAX), None
         size, start, fields = 1, 0, list[str]()
         while True:
             if line.startswith('"', start):

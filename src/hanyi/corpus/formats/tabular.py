@@ -17,6 +17,8 @@ from hanyi.errors import DataError
 
 SAMPLE_ROWS = 100
 SAMPLE_BYTES = 1 << 16
+COLUMNS_MAX = 1000
+"""More are no table; rows are not split further than is needed to see that."""
 TAB = "\t"
 DELIMITERS = f"{TAB},;|"
 
@@ -132,6 +134,11 @@ def _count_columns(file: Input, rows: list[Record]) -> int:
     number, side = max(zip(_numbers(file), ("src_column", "tgt_column"), strict=True))
     counts = Counter(len(row.fields) for row in rows)
     columns, times = counts.most_common(1)[0]
+    if columns > COLUMNS_MAX:
+        raise DataError(
+            f"{file.name}:1", f"more than {COLUMNS_MAX} columns", "a few",
+            f"set {section}.delimiter, now {_name(delimiter)}",
+        )  # fmt: skip
     few = [row for row in rows if len(row.fields) <= number]
     if 2 * len(few) >= len(rows):
         found = f"{_plural(len(few[0].fields))} between {_name(delimiter)}"

@@ -23,7 +23,7 @@ MARK = "\udc80"
 """Stands where bytes could not be decoded; a lone surrogate, which no encoding above can yield."""
 
 BLOCK_BYTES = 1 << 23
-LINE_BYTES = 1 << 28
+LINE_BYTES = 1 << 27
 """The longest line: offsets of Arrow strings have 31 bits, and a zip bomb must end."""
 
 _UNITS = {"utf-16-le": "<u2", "utf-16-be": ">u2"}

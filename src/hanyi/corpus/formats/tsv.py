@@ -41,4 +41,4 @@ def _records(file: Input) -> Iterator[Record]:
             elif not line or line.isspace():
                 yield Record(number, (line,), "blank")
             else:
-                yield Record(number, line.split(file.reading.delimiter), None)
+                yield Record(number, line.split(file.reading.delimiter, tabular.COLUMNS_MAX), None)
