@@ -111,12 +111,12 @@ def one_line_errors() -> Iterator[None]:
 
 
 def _load(model: Path, tokenizers: Path, device: str | None) -> Translator:
-    from hanyi.corpus.cleaning import PrepareConfig
+    from hanyi.corpus.cleaning.config import PrepareConfig
     from hanyi.translator import Translator
 
     if PARAMS_FILE.exists():
-        unicode = load_section("prepare", PrepareConfig).unicode
-        return Translator.load(model, tokenizers, device, unicode)
+        rules = load_section("prepare", PrepareConfig).rules
+        return Translator.load(model, tokenizers, device, rules)
     return Translator.load(model, tokenizers, device)
 
 

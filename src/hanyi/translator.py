@@ -12,7 +12,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from hanyi.corpus.cleaning import normaliser
+from hanyi.corpus.cleaning.config import repairer
+from hanyi.corpus.cleaning.repairs import Spaces, Unicode
+from hanyi.corpus.cleaning.rules import Rule
 from hanyi.decoding.engine import SearchConfig, translate_ids
 from hanyi.errors import DataError
 from hanyi.model.devices import pick_device, prepare_torch
@@ -27,6 +29,9 @@ SEARCH = SearchConfig(
     beam_size=4, length_penalty=1.0, n_best=1, max_length_ratio=2.0, max_length_offset=10
 )
 """What is good for most models, for use outside a project with its params.yaml."""
+
+REPAIRS: tuple[Rule, ...] = (Unicode(rule="unicode", form="NFC"), Spaces(rule="spaces"))
+"""What is done to an input outside a project."""
 
 BATCH_TOKENS = 4000
 
@@ -68,19 +73,24 @@ class Translator:
 
     @classmethod
     def load(
-        cls, model: Path, tokenizers: Path, device: str | None = None, unicode: str = "NFC"
+        cls,
+        model: Path,
+        tokenizers: Path,
+        device: str | None = None,
+        rules: Sequence[Rule] = REPAIRS,
     ) -> Translator:
         """Read `models/transformer` and `models/tokenizers`, or what you call them.
 
-        `device` is as in `pick_device`; `unicode` is prepare.unicode of the training. Raises
-        `ArtifactError` when files are missing, broken or do not belong together.
+        `device` is as in `pick_device`; `rules` are prepare.rules of the training, whose repairs an
+        input goes through as the sources of train did. Raises `ArtifactError` when files are
+        missing, broken or do not belong together.
         """
         prepare_torch()
         src = Tokenizer.load(tokenizers / "src.json")
         tgt = Tokenizer.load(tokenizers / "tgt.json")
         loaded, described = load_model(model, pick_device(device))
         described.require_tokenizers(model, src.digest, tgt.digest)
-        return cls(loaded, described, src, tgt, normaliser(unicode))
+        return cls(loaded, described, src, tgt, repairer(tuple(rules)))
 
     def translate(self, texts: Sequence[str], search: SearchConfig = SEARCH) -> list[str]:
         """Translate each text; an empty one stays empty.

@@ -18,7 +18,7 @@ from hanyi.artifacts import digest_file
 from hanyi.corpus import tables
 from hanyi.corpus.pairs import Part, write_list
 from hanyi.corpus.tables import RAW as RAW_SCHEMA
-from hanyi.corpus.tables import TableWriter, row_blocks, Row
+from hanyi.corpus.tables import Row, TableWriter, row_blocks
 from hanyi.errors import ArtifactError, DataError, HanyiError, ParamsError
 from hanyi.tracking import Tracker
 from stages import prepare
@@ -157,7 +157,7 @@ def test_leaks_are_removed_over_all_corpora(project: Project) -> None:
 def test_near_leaks(project: Project) -> None:
     near = "The committee will meet again on Thursday morning{}"
     project(
-        ("a", "train", [*rows(4, "甲"), ("星期四开会", near.format(" at nine")), ("别的", "Other")]),
+        ("a", "train", [*rows(4, "甲"), ("星期四", near.format(" at nine")), ("别的", "Other")]),
         ("a", "valid", rows(2, "乙")), ("a", "test", [("委员会周四再开会", near.format(""))]),
         leaks={"near": 0.7},
     )  # fmt: skip
@@ -166,22 +166,23 @@ def test_near_leaks(project: Project) -> None:
 
 
 def test_a_split_made_here_keeps_what_is_alike_together(project: Project) -> None:
-    long = "委员会将于星期四上午再次开会讨论第{}号提案的全部内容{}"
+    stems = [
+        "".join(chr(0x4E00 + (n * 7919 + at * n * 31) % 20000) for at in range(20))
+        for n in range(40)
+    ]
     pairs = [
-        (long.format(chr(0x4E00 + 7 * number) * 6, end), f"{number} {end} {number * 7919}")
-        for number in range(40)
-        for end in ("。", "呢。")
+        (f"{stem}{end}", f"{n} {end}") for n, stem in enumerate(stems) for end in ("。", "呢。")
     ]
     project(("a", "all", pairs), leaks={"near": 0.8}, split={"valid": 6, "test": 10, "seed": 1})
     metrics = prepare.main(Tracker())
     assert metrics["rejected"]["near_leak"] == 0
     assert metrics["splits"] == {"train": 64, "valid": 6, "test": 10}
-    stems = {
+    found = {
         split: {row["src"].replace("呢", "") for row in table(split)}
         for split in ("train", "valid", "test")
     }
-    assert not stems["train"] & (stems["valid"] | stems["test"])
-    assert not stems["valid"] & stems["test"]
+    assert not found["train"] & (found["valid"] | found["test"])
+    assert not found["valid"] & found["test"]
 
 
 def test_a_split_made_here_spares_the_given_ones(project: Project) -> None:
@@ -284,9 +285,7 @@ def test_an_empty_split(project: Project, missing: str) -> None:
 
 def test_too_few_rows_to_split(project: Project) -> None:
     project(("a", "all", [*rows(8), ("同", "同")]))
-    refused(
-        DataError, "corpus a: 8 rows left (rejected: identical 1)", "5 for test", "prepare.split"
-    )
+    refused(DataError, "corpus a: 8 rows left of 9", "5 for test", "prepare.split")
 
 
 def test_bad_raw_folder(project: Project) -> None:
@@ -321,8 +320,8 @@ def test_full_disk_keeps_the_old_tables(project: Project, monkeypatch: pytest.Mo
     def full(writer: TableWriter) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(TableWriter, "_flush", full)
     project(("a", "all", rows(30)))
+    monkeypatch.setattr(TableWriter, "_flush", full)
     with pytest.raises((ArtifactError, OSError), match=r"No space left"):
         prepare.main(Tracker())
     assert digests() == before

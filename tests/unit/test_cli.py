@@ -120,7 +120,7 @@ def test_params_of_the_project_are_used(
     monkeypatch.chdir(tmp_path)
     params = (root / "params.yaml").read_text(encoding="utf-8")
     places = ["--model", str(models / "transformer"), "--tokenizers", str(models / "tokenizers")]
-    Path("params.yaml").write_text(params.replace("unicode: NFC ", "unicode: NFKC "))
+    Path("params.yaml").write_text(params.replace("form: NFC}", "form: NFKC}"))
     assert hanyi("translate", *places, "Ｉ").stdout == hanyi("translate", *places, "I").stdout
     Path("params.yaml").write_text(params.replace("beam_size: ", "beam_sizes: "))
     done = hanyi("translate", *places, "我")

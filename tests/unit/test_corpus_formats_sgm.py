@@ -80,12 +80,12 @@ def test_ids_that_stand_twice(tmp_path: Path) -> None:
 
 def test_a_segment_that_does_not_end(tmp_path: Path) -> None:
     found = rows_of(tmp_path, SOURCE.replace("二</seg>", "二"), REFERENCE)
-    assert [row.fault for row in found] == [None, None, "markup", None]
+    assert [row.fault for row in found] == [None, None, "unclosed", None]
     assert found[2].src == "二\tTwo."
     found = rows_of(tmp_path, SOURCE, REFERENCE.replace("is big</seg>", "is big"))
-    assert [row.fault for row in found] == [None, "markup", None, None]
+    assert [row.fault for row in found] == [None, "unclosed", None, None]
     found = rows_of(tmp_path, SOURCE.partition("四")[0], REFERENCE)
-    assert found[3] == Row(9, "三\tThree, four.", "", "markup")
+    assert found[3] == Row(9, "三\tThree, four.", "", "unclosed")
 
 
 def test_undecodable_bytes(tmp_path: Path) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +18,10 @@ from hanyi.corpus.digests import DigestStore, first_occurrence, members
 from hanyi.corpus.keys import Keys, fold_column, folded_keys, pair_keys
 from hanyi.corpus.near import NearIndex
 from hanyi.corpus.pairs import ROLES, WHOLE, Part
+from hanyi.corpus.splits import REMEDY, split_off
 from hanyi.corpus.spool import Spool
 from hanyi.corpus.workers import ordered
+from hanyi.errors import DataError
 
 log = logging.getLogger("hanyi.corpus")
 
@@ -27,15 +30,27 @@ FATES = (*ROLES, "duplicate", "near_duplicate", "leak", "near_leak")
 
 TRAIN, VALID, TEST, UNDIVIDED, DUPLICATE, NEAR_DUPLICATE, LEAK, NEAR_LEAK = range(len(FATES))
 
+SIDES = ("src", "tgt")
+
 Places = NDArray[np.int64]
+Links = NDArray[np.int64]
+"""Places of rows that are near to each other, `[links, 2]`."""
+NO_LINKS: Links = np.empty((0, 2), np.int64)
 
 
-class RowKeys(NamedTuple):
-    """Keys of rows, each uint64 [rows, 2]: of the pair as a whole and of its sentences."""
+Kind = TypeVar("Kind")
 
-    pair: Keys
-    src: Keys
-    tgt: Keys
+
+@dataclass(frozen=True)
+class Keyed(Generic[Kind]):
+    """One thing for the pair as a whole, and one for each of its sentences."""
+
+    pair: Kind
+    src: Kind
+    tgt: Kind
+
+
+RowKeys = Keyed[Keys]
 
 
 class Decisions:
@@ -51,7 +66,7 @@ class Decisions:
         self._config = config
         self._spool = spool
         self._workers = workers
-        self._stores = RowKeys(*(DigestStore(work / f"{name}.keys") for name in RowKeys._fields))
+        self._stores = Keyed(*(DigestStore(work / f"{name}.keys") for name in ("pair", *SIDES)))
 
     def keys(self, src: pa.StringArray, tgt: pa.StringArray) -> RowKeys:
         """Give the keys of cleaned rows; any thread may ask."""
@@ -62,8 +77,9 @@ class Decisions:
     def add(self, part: int, keys: RowKeys, kept: NDArray[np.int64]) -> None:
         """Take in the keys of the rows of a block that are spooled."""
         self.part_of.append(part)
-        for store, found in zip(self._stores, keys, strict=True):
-            store.append(found[kept])
+        self._stores.pair.append(keys.pair[kept])
+        self._stores.src.append(keys.src[kept])
+        self._stores.tgt.append(keys.tgt[kept])
 
     def decide(self) -> None:
         """Decide about every row, once all are there.
@@ -112,38 +128,63 @@ class Decisions:
         self._reject(self._sharing(unsafe, held), LEAK)
         near = self._config.leaks.near
         if near is not None:
-            for places, _ in self._near(unsafe & self._are(TRAIN, UNDIVIDED), held, near):
-                self.fates[places] = NEAR_LEAK
+            for links in self._near(unsafe & self._are(TRAIN, UNDIVIDED), held, near):
+                self.fates[links[:, 0]] = NEAR_LEAK
 
     def _sharing(self, asked: Mask, held: Mask) -> Mask:
         """Tell which of some rows have a sentence of held-out ones, on whichever side."""
         wanted = np.concatenate([self._stores.src.view()[held], self._stores.tgt.view()[held]])
         return members(self._stores.src, asked, wanted) | members(self._stores.tgt, asked, wanted)
 
-    def _near(self, asked: Mask, held: Mask, similarity: float) -> Iterator[tuple[Places, Places]]:
-        """Give places of rows and, for each, the place of a held-out row that it resembles."""
+    def _near(self, asked: Mask, held: Mask, similarity: float) -> Iterator[Links]:
+        """Give the links of rows that are asked about with held-out ones that they resemble."""
         held_places = np.flatnonzero(held)
         index = NearIndex(self._texts(held), similarity)
 
-        def search(number: int) -> tuple[Places, Places]:
+        def search(number: int) -> Links:
             rows = self._spool.read(number, asked)
-            first = self._spool.places(number).start
-            places = first + np.flatnonzero(asked[self._spool.places(number)])
-            found = [index.matches(rows[side]) for side in ("src", "tgt")]
-            match = np.where(found[0] >= 0, found[0], found[1])
-            hits = match >= 0
-            return places[hits], held_places[match[hits] % len(held_places)]
+            within = self._spool.places(number)
+            places = within.start + np.flatnonzero(asked[within])
+            pairs = np.concatenate([index.pairs(rows[side]) for side in SIDES])
+            # The index holds the sources of the held-out rows, then their targets.
+            found = places[pairs[:, 0]], held_places[pairs[:, 1] % len(held_places)]
+            return np.stack(found, axis=1)
 
         yield from ordered(search, self._spool.blocks(asked), self._workers)
 
     def _texts(self, rows: Mask) -> pa.StringArray:
         """Give the source sentences of rows, then the target sentences."""
         blocks = [self._spool.read(number, rows) for number in self._spool.blocks(rows)]
-        columns = [block[side] for side in ("src", "tgt") for block in blocks]
-        return pa.concat_arrays(columns)
+        return pa.concat_arrays([block[side] for side in SIDES for block in blocks])
+
+    def _divide(self, corpus: str) -> Mask:
+        """Divide a corpus into the splits that it has no part for; give the rows of valid, test."""
+        pool = self._of_corpus(corpus) & self._are(UNDIVIDED)
+        roles = {part.role for part in self._parts if part.corpus == corpus}
+        sizes = {"test": self._config.split.test, "valid": self._config.split.valid}
+        wanted = {split: size for split, size in sizes.items() if split not in roles}
+        if sum(wanted.values()) >= pool.sum():
+            told = " and ".join(f"{size} for {split}" for split, size in wanted.items())
+            read = sum(part.rows for part in self._parts if part.corpus == corpus)
+            found = f"{pool.sum()} rows left of {read}"
+            raise DataError(f"corpus {corpus}", found, f"more than {told}", REMEDY)
+        sides = self._stores.src, self._stores.tgt
+        near = self._config.leaks.near
+
+        def find_near(rows: Places) -> Links:
+            held = np.zeros(len(pool), np.bool_)
+            held[rows] = True
+            assert near is not None
+            return np.concatenate([NO_LINKS, *self._near(pool, held, near)])
+
+        seed, search = self._config.split.seed, None if near is None else find_near
+        chosen = split_off(corpus, sides, pool, wanted, seed, find_near=search)
+        self.fates[pool] = TRAIN
+        made = np.zeros(len(pool), np.bool_)
+        for split, rows in chosen.items():
+            self.fates[rows] = ROLES.index(split)
+            made[rows] = True
+        return made
 
     def _remove_near_duplicates(self) -> None:
         """Reject training pairs that resemble an earlier one on both sides."""
-
-    def _divide(self, corpus: str) -> Mask:
-        raise NotImplementedError

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import shutil
 from contextlib import ExitStack
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,8 +15,9 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from hanyi.artifacts import atomic_directory, write_header
-from hanyi.corpus.cleaning.cleaner import KEPT, Cleaned, Cleaner, is_repair, rule_names
+from hanyi.corpus.cleaning.cleaner import KEPT, Cleaned, Cleaner, rule_names
 from hanyi.corpus.cleaning.config import PrepareConfig
+from hanyi.corpus.cleaning.rules import REPAIRS
 from hanyi.corpus.decisions import FATES, Decisions, RowKeys
 from hanyi.corpus.funnel import Funnel
 from hanyi.corpus.languages import Languages
@@ -48,7 +48,7 @@ def prepare(
     """
     parts = read_list(raw)
     names = rule_names(config.rules)
-    repairs = [name for name, rule in zip(names, config.rules, strict=True) if is_repair(rule)]
+    repairs = [name for name, rule in zip(names, config.rules, strict=True) if rule.rule in REPAIRS]
     funnel = Funnel(names, repairs)
     with atomic_directory(directory) as temporary:
         work = temporary / "work"
@@ -56,10 +56,10 @@ def prepare(
         with TableWriter(temporary / REJECTED_FILE, REJECTED) as rejected:
             spool = Spool(work / "spool.arrow")
             decisions = Decisions(parts, config, spool, work, workers)
-            cleaner = Cleaner(config.rules, languages)
-            _clean(raw, parts, cleaner, names, workers, _Sinks(funnel, rejected, spool, decisions))
+            sinks = _Sinks(names, funnel, rejected, spool, decisions)
+            _clean(_jobs(raw, parts), Cleaner(config.rules, languages), workers, sinks)
             decisions.decide()
-            _write(temporary, parts, workers, _Sinks(funnel, rejected, spool, decisions))
+            _write(temporary, parts, workers, sinks)
         _write_corpora(temporary, parts)
         check_filled(raw, funnel)
         shutil.rmtree(work)
@@ -68,8 +68,9 @@ def prepare(
 
 @dataclass(frozen=True)
 class _Sinks:
-    """Where rows go."""
+    """Where rows go, and the names of the rules."""
 
+    names: list[str]
     funnel: Funnel
     rejected: TableWriter
     spool: Spool
@@ -93,6 +94,7 @@ class _Job:
     path: Path
     group: int
     first: int
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -104,22 +106,20 @@ class _Done:
     keys: RowKeys
 
 
-def _jobs(raw: Path, parts: list[Part]) -> Iterator[_Job]:
+def _jobs(raw: Path, parts: list[Part]) -> list[_Job]:
+    jobs: list[_Job] = []
     first = 0
     for number, part in enumerate(parts):
         path = raw / part.path
         with parquet.ParquetFile(path) as file:
-            sizes = [
-                file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)
-            ]
-        for group, rows in enumerate(sizes):
-            yield _Job(number, part, path, group, first)
-            first += rows
+            for group in range(file.num_row_groups):
+                rows = file.metadata.row_group(group).num_rows
+                jobs.append(_Job(number, part, path, group, first, rows))
+                first += rows
+    return jobs
 
 
-def _clean(
-    raw: Path, parts: list[Part], cleaner: Cleaner, names: list[str], workers: int, sinks: _Sinks
-) -> None:
+def _clean(jobs: list[_Job], cleaner: Cleaner, workers: int, sinks: _Sinks) -> None:
     """Apply the rules to every row; spool what is left."""
 
     def work(job: _Job) -> _Done:
@@ -131,15 +131,14 @@ def _clean(
         cleaned = cleaner.clean(pairs["src"], pairs["tgt"], given=given)
         return _Done(job, rows, whole, cleaned, sinks.decisions.keys(cleaned.src, cleaned.tgt))
 
-    total = sum(part.rows for part in parts)
-    with progress("clean", total, "rows") as advance:
-        for done in ordered(work, _jobs(raw, parts), workers):
-            _sort_out(done, names, sinks)
+    with progress("clean", sum(job.rows for job in jobs), "rows") as advance:
+        for done in ordered(work, jobs, workers):
+            _sort_out(done, sinks)
             advance(done.rows.num_rows)
     sinks.spool.finish()
 
 
-def _sort_out(done: _Done, names: list[str], sinks: _Sinks) -> None:
+def _sort_out(done: _Done, sinks: _Sinks) -> None:
     """Put the rejected rows of a block aside, as they were read, and spool the others."""
     part, rows, cleaned = done.job.part, done.rows, done.cleaned
     ids = np.arange(done.job.first, done.job.first + rows.num_rows)
@@ -152,12 +151,12 @@ def _sort_out(done: _Done, names: list[str], sinks: _Sinks) -> None:
     ids = ids[done.whole]
     for change in cleaned.repaired:
         sinks.funnel.add_repaired(
-            names[change.rule], change.side, ids[change.rows], change.before, change.after
+            sinks.names[change.rule], change.side, ids[change.rows], change.before, change.after
         )
     for number in np.unique(cleaned.rejected[cleaned.rejected != KEPT]):
         chosen = np.flatnonzero(cleaned.rejected == number)
         original = rows.take(pa.array(done.whole[chosen]))
-        sinks.reject(part, names[number], ids[chosen], original)
+        sinks.reject(part, sinks.names[number], ids[chosen], original)
     kept = np.flatnonzero(cleaned.rejected == KEPT)
     if not len(kept):
         return

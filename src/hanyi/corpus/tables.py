@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyarrow import parquet
+from typing_extensions import Self
 
 ROW_GROUP = 1 << 16
 """Rows of a row group, and of a block in memory."""
@@ -57,6 +58,7 @@ def row_blocks(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
         arrays = [
             pa.array(column, type=field.type) for column, field in zip(columns, ROWS, strict=True)
         ]
+        del some  # not held while the next rows are read
         yield pa.RecordBatch.from_arrays(arrays, schema=ROWS)
 
 
@@ -78,7 +80,7 @@ class TableWriter:
             use_dictionary=[name for name in schema.names if name in _FEW_VALUES],
         )
 
-    def __enter__(self) -> TableWriter:
+    def __enter__(self) -> Self:
         """Open for writing."""
         return self
 

@@ -3,41 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hanyi.corpus.cleaning.blocks import Block, Mask, Side
+from hanyi.corpus.cleaning.blocks import Block, Side
+from hanyi.corpus.cleaning.rules import REPAIRS, Rule
 from hanyi.corpus.languages import Languages
 
 SIDES = ("src", "tgt")
 KEPT = -1
-
-
-class Repair(Protocol):
-    """A rule that changes one side of a row."""
-
-    rule: str
-
-    def suspects(self, side: Side) -> Mask:
-        """Tell which rows `apply` may change: yes for nothing is allowed, no for a change not."""
-
-    def apply(self, text: str) -> str:
-        """Repair a text."""
-
-
-class Filter(Protocol):
-    """A rule that rejects rows; `spares_given` keeps it off given valid and test rows."""
-
-    rule: str
-    spares_given: bool
-
-    def objects(self, block: Block) -> Mask:
-        """Tell which rows are to be rejected."""
 
 
 @dataclass(frozen=True)
@@ -61,17 +40,14 @@ class Cleaned:
     repaired: list[Repaired] = field(default_factory=list)
 
 
-def is_repair(rule: Repair | Filter) -> bool:
-    """Tell whether a rule changes rows rather than rejects them."""
-    return hasattr(rule, "apply")
+def kind_of(rule: Rule) -> str:
+    """Tell how a rule is applied: a tag looks at both sides, a repair at one, a filter rejects."""
+    if hasattr(rule, "tags"):
+        return "tag"
+    return "repair" if rule.rule in REPAIRS else "filter"
 
 
-def is_tag(rule: Repair | Filter) -> bool:
-    """Tell whether a repair looks at both sides: it offers `tags`, which gives new sources."""
-    return hasattr(rule, "tags")
-
-
-def rule_names(rules: Sequence[Repair | Filter]) -> list[str]:
+def rule_names(rules: Sequence[Rule]) -> list[str]:
     """Give each rule of a list a name of its own: chars, chars_2."""
     names: list[str] = []
     for rule in rules:
@@ -83,14 +59,12 @@ def rule_names(rules: Sequence[Repair | Filter]) -> list[str]:
 class Cleaner:
     """Applies a list of rules to blocks; it may be shared by threads."""
 
-    def __init__(self, rules: Sequence[Repair | Filter], languages: Languages) -> None:
+    def __init__(self, rules: Sequence[Rule], languages: Languages) -> None:
         self._languages = languages
         # Neighbouring repairs go together: a row that one of them suspects passes through all.
-        self._steps = [
-            (repairs, list(group))
-            for (repairs, _), group in groupby(
-                enumerate(rules), key=lambda item: (is_repair(item[1]), is_tag(item[1]))
-            )
+        self._steps: list[tuple[str, list[tuple[int, Any]]]] = [
+            (kind, list(group))
+            for kind, group in groupby(enumerate(rules), key=lambda item: kind_of(item[1]))
         ]
 
     def clean(self, src: pa.StringArray, tgt: pa.StringArray, *, given: bool) -> Cleaned:
@@ -99,35 +73,39 @@ class Cleaner:
         `given` rows are of valid and test files: their source is repaired, as the input of a user
         will be, their reference stays as it is, and most filters spare them.
         """
-        sides = {"src": Side(src), "tgt": Side(tgt)}
+        block = Block(Side(src), Side(tgt), self._languages)
         rejected = np.full(len(src), KEPT, np.int16)
         repaired: list[Repaired] = []
-        for repairs, rules in self._steps:
-            if is_tag(rules[0][1]):
-                block = Block(sides["src"], sides["tgt"], self._languages)
-                rows, texts = rules[0][1].tags(block)  # type: ignore[union-attr]
-                if len(rows):
-                    before = sides["src"].strings(rows)
-                    repaired.append(Repaired(rules[0][0], "src", rows, before, texts))
-                sides["src"] = sides["src"].replaced(rows, texts)
+        for kind, rules in self._steps:
+            if kind == "filter":
+                for number, rule in rules:
+                    if not (given and rule.spares_given):
+                        rejected[rule.objects(block) & (rejected == KEPT)] = number
                 continue
-            if repairs:
-                for name in SIDES[:1] if given else SIDES:
-                    sides[name], found = _repair(sides[name], name, rules)  # type: ignore[arg-type]
-                    repaired += found
+            if kind == "tag":
+                tagged, found = _tag(block, rules)
+                block = replace(block, src=tagged)
+                repaired += found
                 continue
-            block = Block(sides["src"], sides["tgt"], self._languages)
-            for number, rule in rules:
-                if given and rule.spares_given:  # type: ignore[union-attr]
-                    continue
-                objects = rule.objects(block)  # type: ignore[union-attr]
-                rejected[objects & (rejected == KEPT)] = number
-        return Cleaned(sides["src"].text, sides["tgt"].text, rejected, repaired)
+            for name in SIDES[:1] if given else SIDES:
+                side, found = _repair(block.side(name), name, rules)
+                block = replace(block, src=side) if name == "src" else replace(block, tgt=side)
+                repaired += found
+        return Cleaned(block.src.text, block.tgt.text, rejected, repaired)
 
 
-def _repair(
-    side: Side, name: str, rules: Sequence[tuple[int, Repair]]
-) -> tuple[Side, list[Repaired]]:
+def _tag(block: Block, rules: Sequence[tuple[int, Any]]) -> tuple[Side, list[Repaired]]:
+    """Change sources by what both sides are."""
+    side, found = block.src, []
+    for number, rule in rules:
+        rows, texts = rule.tags(block)
+        if len(rows):
+            found.append(Repaired(number, "src", rows, side.strings(rows), texts))
+            side = side.replaced(rows, texts)
+    return side, found
+
+
+def _repair(side: Side, name: str, rules: Sequence[tuple[int, Any]]) -> tuple[Side, list[Repaired]]:
     """Repair one side, text by text where a rule suspects something, all others untouched.
 
     A repair may make work for a later one that saw nothing to do in the original, so a text that

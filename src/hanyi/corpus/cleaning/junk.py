@@ -124,20 +124,21 @@ class Repeats:
         return _either(block, self._suspects, row.search)
 
     def _suspects(self, side: Side) -> Mask:
-        # Some samples at equal distances are certain to lie in such a row, so they are the same.
-        # With spaces, distances are twice as long, and every other place has the character.
+        # A row with spaces has all but one of them two places after another.
+        spaces = side.classes == Class.SPACE
+        between = np.flatnonzero(spaces[:-2] & spaces[2:])
+        found = np.bincount(side.row_of[between], minlength=side.rows) >= self.most - 1
+        # Without spaces, some samples at equal distances are certain to lie in it and be the same.
         size = self.most + 1
         step = max(1, size // 4)
         samples = min(size // step, 4)
-        found = np.zeros(side.rows, np.bool_)
-        for first, distance in ((0, step), (0, 2 * step), (1, 2 * step)):
-            chars = side.codes[first::distance]
-            same = (chars[1:] == chars[:-1]) & (chars[1:] != _SPACE)
-            places = len(same) - samples + 2
-            if places > 0:
-                start = np.logical_and.reduce([same[n : n + places] for n in range(samples - 1)])
-                found[side.row_of[first + np.flatnonzero(start) * distance]] = True
-        return found
+        chars = side.codes[::step]
+        same = (chars[1:] == chars[:-1]) & (chars[1:] != _SPACE)
+        places = len(same) - samples + 2
+        if places > 0:
+            start = np.logical_and.reduce([same[n : n + places] for n in range(samples - 1)])
+            found[side.row_of[np.flatnonzero(start) * step]] = True
+        return np.asarray(found)
 
 
 @config

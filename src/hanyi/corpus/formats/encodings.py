@@ -70,9 +70,9 @@ def decide_encoding(file: Input) -> Input:
             f"convert one, such as with `iconv -f {found[0]} -t {found[1]}`",
         )  # fmt: skip
     encoding = told.pop() if told else "utf-8"
-    for sample, name in zip(samples, file.names, strict=True):
+    for sample, guess, name in zip(samples, found, file.names, strict=True):
         # The other file of a pair may tell it: a few quotation marks beyond ASCII do not.
-        if not sample.isascii() and _fitting(sample, encoding) < FITTING:
+        if not (guess or sample.isascii() or _fitting(sample, encoding) >= FITTING):
             raise DataError(
                 f"{name}:1", "text in no encoding that can be told by itself",
                 "UTF-8, UTF-16, GB18030, Big5 or the like",
@@ -112,13 +112,13 @@ def guess_encoding(sample: bytes, languages: Iterable[str] = ()) -> str | None:
         return wide
     if sample.isascii():
         return None
-    fit = _fitting(sample, "utf-8")
-    if fit >= FITTING:
+    if _fitting(sample, "utf-8") > 1 / 2:
+        # Text of another encoding is UTF-8 by chance in a word, but not in most of its lines.
         return "utf-8"
     known = [known for code in languages if OTHER not in (known := scripts(code))]
     if 0 in sample and (wide := _utf16(sample)) and _likeness(sample.decode(wide, "ignore"), known):
         return wide
-    return _legacy(sample, known) or ("utf-8" if fit > 1 / 2 else None)
+    return _legacy(sample, known)
 
 
 def _sample(path: Path, name: str | None) -> bytes:

@@ -18,7 +18,7 @@ from hanyi.corpus.formats.text import MARK, lines
 from hanyi.corpus.tables import Row, row_blocks
 from hanyi.errors import DataError
 
-REASONS = ("encoding", "unpaired", "markup")
+REASONS = ("encoding", "unpaired", "unclosed")
 """Faults of a segment; `unpaired`: the other file has none of its document and id, or it is not the
 first of them here; `markup`: it does not end before the next begins."""
 
@@ -87,7 +87,7 @@ def _row(segment: Segment, partner: Segment | None) -> Row:
     if MARK in text:
         fault = "encoding"
     elif not segment.ends or (partner and not partner.ends):
-        fault = "markup"
+        fault = "unclosed"
     elif partner:
         return Row(segment.line, segment.text, partner.text, None)
     else:
