@@ -145,6 +145,7 @@ def test_few_broken_lines_make_no_other_encoding(path: Path) -> None:
     rows[7] = rows[7][:-1]
     assert detected(path, b"\n".join(rows)) == "utf-8"
     assert [row.line for row in peek(decide(make_input(path)), 30) if row.fault] == [8]
+    assert detected(path, b"\n".join(rows[5:8])) == "utf-8"
 
 
 def test_bytes_that_are_no_text_are_refused(path: Path) -> None:
