@@ -21,6 +21,7 @@ from hanyi.corpus import digests as digests_module
 from hanyi.corpus import keys as keys_module
 from hanyi.corpus import near as near_module
 from hanyi.corpus import shingles as shingles_module
+from hanyi.corpus import splits as splits_module
 from hanyi.corpus.digests import DigestStore, first_occurrence, links, members
 from hanyi.corpus.keys import fold, fold_column, pair_keys, sentence_keys
 from hanyi.corpus.near import NearIndex
@@ -48,6 +49,7 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(near_module, "_EXPANDED", 9)
     monkeypatch.setattr(digests_module, "_BLOCK_ROWS", 11)
     monkeypatch.setattr(digests_module, "_SORTED_ROWS", 13)
+    monkeypatch.setattr(splits_module, "FEW", 1)
 
 
 def column(texts: list[str]) -> pa.StringArray:

@@ -26,7 +26,10 @@ ROUNDS = 4
 """Searches for near-duplicates; each takes a pass over the corpus."""
 
 SPARE = 4
-"""The first search covers more rows than wanted, by this part: some replace others with much kin."""
+"""The first search covers more rows than wanted, by this part: some will replace others."""
+
+FEW = 16
+"""Groups looked at first, for each row wanted."""
 
 FindNear = Callable[[Numbers], Numbers]
 """Given numbers of rows, finds int64 [links, 2] of (row, near one of the given rows).
@@ -144,10 +147,23 @@ class _Groups:
         if among is not None:
             outside = self._pool & ~among[self._first : self._first + len(self._pool)]
             groups = groups[~np.isin(groups, self._parents[outside])]
+        few = FEW * (1 + sum(wanted.values()))
+        if len(groups) > few:
+            # Of millions of groups the first are nearly always enough, and sorting takes long.
+            names = self._names[groups]
+            first = groups[names <= np.partition(names, few)[few]]
+            taken = self._take_in_order(first, wanted, large=False)
+            if all(len(taken[split]) == count for split, count in wanted.items()):
+                return taken
+        return self._take_in_order(groups, wanted, large=True)
+
+    def _take_in_order(
+        self, groups: Numbers, wanted: Mapping[str, int], *, large: bool
+    ) -> dict[str, Numbers]:
         groups = groups[np.argsort(self._names[groups], kind="stable")]
         taken: dict[str, Numbers] = {}
         for split, count in wanted.items():
-            places = _fill(self._sizes[groups], count)
+            places = _fill(self._sizes[groups], count, large=large)
             inside = np.zeros(len(self._pool), np.bool_)
             inside[groups[places]] = True
             taken[split] = np.flatnonzero(inside[self._parents] & self._pool) + self._first
@@ -165,10 +181,10 @@ def _names(sides: Sequence[DigestStore], within: range, seed: int) -> NDArray[np
     return names
 
 
-def _fill(sizes: Numbers, count: int) -> Numbers:
-    """Take groups in their order until `count` rows are there, large groups last."""
+def _fill(sizes: Numbers, count: int, *, large: bool) -> Numbers:
+    """Take groups in their order until `count` rows are there, large groups last or never."""
     taken = np.empty(0, np.int64)
-    for largest in (max(1, count // CLUSTER_SHARE), count):
+    for largest in (max(1, count // CLUSTER_SHARE), count)[: 1 + large]:
         places = np.setdiff1d(np.flatnonzero(sizes <= largest), taken, assume_unique=True)
         while count and places.size:
             places = places[sizes[places] <= count]
