@@ -19,8 +19,17 @@ SABOTEUR = Path(__file__).with_name("saboteur.py")
 # What is set in params.yaml, the stage that must refuse it, and the words that it must say.
 PARAMETERS: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     "misspelt": ({"fetch.corpsu": "files"}, "fetch", ["fetch.corpsu"]),
-    "wrong type": ({"prepare.max_chars": "many"}, "prepare", ["prepare.max_chars", "many"]),
-    "unknown choice": ({"fetch.corpus": "moon"}, "fetch", ["fetch", "moon", "starter", "files"]),
+    "wrong type": ({"prepare.split.test": "many"}, "prepare", ["prepare.split.test", "many"]),
+    "unknown choice": (
+        {"prepare.rules": [{"rule": "moon"}]},
+        "prepare",
+        ["prepare.rules", "moon", "identical"],
+    ),
+    "unknown part of the starter": (
+        {"fetch.corpora": [{"name": "a", "source": "starter:moon"}]},
+        "fetch",
+        ["moon", "everyday"],
+    ),
     "heads": ({"model.heads": 3}, "train", ["heads", "3", "32"]),
     "vocabulary too large": (
         {"tokenizers.src_vocab": 30_000},
@@ -28,9 +37,13 @@ PARAMETERS: dict[str, tuple[dict[str, Any], str, list[str]]] = {
         ["src_vocab", "30000"],
     ),
     "vocabulary too small": ({"tokenizers.tgt_vocab": 20}, "tokenizers", ["tgt_vocab", "20"]),
-    "no such file": ({"fetch.files.train": "gone.tsv"}, "fetch", ["gone.tsv"]),
-    "no such column": ({"fetch.files.src_column": 7}, "fetch", ["train.tsv", "7"]),
-    "wrong delimiter": ({"fetch.files.delimiter": ";"}, "fetch", ["train.tsv", "delimiter"]),
+    "no such file": (
+        {"fetch.corpora": [{"name": "a", "source": "gone.tsv"}]},
+        "fetch",
+        ["gone.tsv"],
+    ),
+    "no such column": ({"fetch.reading.src_column": 7}, "fetch", ["train.tsv", "7"]),
+    "wrong delimiter": ({"fetch.reading.delimiter": ";"}, "fetch", ["train.tsv", "delimiter"]),
     "tokenizer of BLEU": ({"score.tokenize": "klingon"}, "score", ["klingon", "13a"]),
 }
 
@@ -56,7 +69,7 @@ def test_parameters(built: Workspace, case: str) -> None:
 
 FILES: dict[str, tuple[bytes, list[str]]] = {
     "empty": (b"", ["train.tsv", "empty"]),
-    "not UTF-8": ("I see.\t我看见。\n".encode("gbk") * 9, ["train.tsv:1", "utf-8"]),
+    "nothing that can be read": (bytes(range(128, 250)) * 9, ["train.tsv:1", "encoding"]),
     "one column": (b"only one\n" * 9, ["train.tsv:1", "column"]),
     "broken gzip": (b"\x1f\x8b\x08 no gzip at all", ["train.tsv.gz"]),
 }
@@ -67,7 +80,7 @@ def test_files(built: Workspace, case: str) -> None:
     content, words = FILES[case]
     name = "train.tsv.gz" if "gz" in words[0] else "train.tsv"
     (built.path / "data/inputs" / name).write_bytes(content)
-    built.edit(**{"fetch.files.train": name})
+    built.edit(**{"fetch.corpora": [{"name": "mine", "source": name}]})
     done = built.stage("fetch", expect=None)
     if done.code == 0:
         done = built.stage("prepare", expect=None)

@@ -25,10 +25,10 @@ def test_columns_the_other_way_round(first: First, built: Workspace) -> None:
     write_table(built.path / "data/inputs/other.txt", rows, delimiter="|")
     built.edit(
         **{
-            "fetch.files.train": "other.txt",
-            "fetch.files.delimiter": "|",
-            "fetch.files.src_column": 1,
-            "fetch.files.tgt_column": 2,
+            "fetch.corpora": [{"name": "mine", "source": "other.txt"}],
+            "fetch.reading.delimiter": "|",
+            "fetch.reading.src_column": 1,
+            "fetch.reading.tgt_column": 2,
         }
     )
     prepare(built)
@@ -46,14 +46,14 @@ def test_given_splits_and_gzip_and_the_other_direction(built: Workspace) -> None
         text = "en,zh\r\n" + "".join(f'"{english}",{chinese}\r\n' for english, chinese in part)
         (built.path / f"data/inputs/{name}.csv.gz").write_bytes(gzip.compress(text.encode("utf-8")))
     built.edit(
-        **{f"fetch.files.{name}": f"{name}.csv.gz" for name in parts},
         **{
-            "fetch.files.format": "csv",
-            "fetch.files.delimiter": ",",
-            "fetch.files.header": True,
-            "fetch.files.src_column": 0,
-            "fetch.files.tgt_column": 1,
-            "prepare.length_ratio": [0.1, 3.0],  # Chinese is the shorter side
+            "languages": {"src": "en", "tgt": "zh"},
+            "fetch.corpora": [
+                {"name": "mine", "source": f"{name}.csv.gz", "role": name} for name in parts
+            ],
+            "fetch.reading.header": True,
+            "fetch.reading.src_column": "en",
+            "fetch.reading.tgt_column": "zh",
         },
     )
     prepare(built)

@@ -23,7 +23,7 @@ OUTPUTS = ("data/raw", "data/prepared", "data/encoded", "data/decoded", "models"
 WEIGHTS = "models/transformer/weights.safetensors"
 
 TINY: dict[str, Any] = {
-    "fetch.corpus": "files",
+    "fetch.corpora": [{"name": "mine", "source": "train.tsv"}],
     "prepare.split.valid": 16,
     "prepare.split.test": 16,
     "tokenizers.src_vocab": 300,
@@ -40,7 +40,6 @@ TINY: dict[str, Any] = {
     "train.validate_rows": 8,
     "train.select": "loss",  # falls to the end, so the last update decides the weights
     "train.average": 2,
-    "train.repeats": {},
     "decode.beam_size": 2,
     "check.floors": {},
     "check.max_drop": {},
