@@ -150,16 +150,11 @@ def _equal(
     bits = max(1, (len(stores) * len(within) // _SORTED_ROWS).bit_length())
     for part in range(1 << bits):
         rows, digests = _part(stores, alive, within, part, bits)
-        if len(rows) < 2:
+        # Most rows have no twin: seen by sorting numbers alone, without their rows, which is fast.
+        suspects = _suspects(digests[:, 0] << np.uint64(bits))
+        rows, digests = rows[suspects], digests[suspects]
+        if not len(rows):
             continue
-        order = np.argsort(digests[:, 0])
-        upper = digests[order, 0]
-        same = upper[1:] == upper[:-1]
-        # Most rows have no twin in the upper half of the digest and need no closer look.
-        twins = order[_either(same)]
-        if not len(twins):
-            continue
-        rows, digests = rows[twins], digests[twins]
         group = np.zeros(len(rows), np.uint8) if groups is None else groups[rows]
         order = np.lexsort((rows, group, digests[:, 1], digests[:, 0]))
         rows, digests, group = rows[order], digests[order], group[order]
@@ -170,10 +165,15 @@ def _equal(
         yield first[later], rows[later]
 
 
-def _either(same: Mask) -> Mask:
-    """Widen marks between neighbours to marks of both neighbours."""
-    either: Mask = np.append(same, False) | np.append(False, same)
-    return either
+def _suspects(numbers: NDArray[np.uint64]) -> Mask:
+    """Mark all numbers that occur more than once, and few others."""
+    ordered = np.sort(numbers)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    shift = np.uint64(64 - _BITMAP_BITS)
+    seen = np.zeros(1 << _BITMAP_BITS, np.bool_)
+    seen[twice >> shift] = True
+    suspects: Mask = seen[numbers >> shift]
+    return suspects
 
 
 def _part(
