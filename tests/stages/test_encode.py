@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hanyi.artifacts import digest_file
-from hanyi.errors import ArtifactError, HanyiError, ParamsError
+from hanyi.errors import ArtifactError, DataError, HanyiError, ParamsError
 from hanyi.tokens.bpe import BpeConfig, Tokenizer, train_tokenizer
 from hanyi.tokens.shards import EncodedSplit
 from hanyi.tracking import Tracker
@@ -209,6 +210,46 @@ def test_a_full_disk_leaves_the_shards_of_before(here: Path, root: Path) -> None
     assert "expected a place that can be written; free space" in line
     assert digests() == before
     assert sorted(path.name for path in Path("data").iterdir()) == ["encoded", "prepared"]
+
+
+def test_weights_come_along(here: Path) -> None:
+    main(Tracker())
+    before = opened("train").digest
+    assert opened("train").weights == (1.0, 1.0, 1.0)
+    weights = [("news", 0.25), ("hsk", 4.0), ("gone", 2.0), ("everyday", 0.0)]
+    corpora = [{"name": name, "weight": weight} for name, weight in weights]
+    fields = {"kind": "hanyi.prepared", "version": 1, "corpora": corpora}
+    Path("data/prepared/corpora.json").write_text(json.dumps(fields), encoding="utf-8")
+    main(Tracker())
+    for split in ("train", "valid", "test"):
+        encoded = opened(split)
+        assert encoded.corpora == ("everyday", "hsk", "news")
+        assert encoded.weights == (0.0, 4.0, 0.25)
+    assert opened("train").digest != before, "another weight is another training"
+
+
+def test_parts_give_equal_shards(here: Path) -> None:
+    rows: list[Row] = [(n, f"c{n % 2}", f"我{n}", f"I {n}") for n in range(20_000)]
+    write_split(here, "train", rows)
+    main(Tracker())
+    before = digests()
+    whole = Path("data/prepared/train.parquet")
+    whole.unlink()
+    for number in range(4):
+        write_split(here, "train", rows[5000 * number : 5000 * number + 5000])
+        whole.rename(f"part-{number}.parquet")
+    whole.mkdir()
+    for part in Path().glob("part-*.parquet"):
+        part.rename(whole / part)
+    main(Tracker())
+    assert digests() == before
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_an_id_that_occurs_twice(here: Path, split: str) -> None:
+    write_split(here, split, [*ROWS[split], ROWS[split][0]])
+    number = ROWS[split][0][0]
+    assert f"{split}.parquet: id {number} more than once" in fault(DataError)
 
 
 @pytest.mark.parametrize("split", ["train", "valid"])

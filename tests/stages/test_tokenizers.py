@@ -146,6 +146,15 @@ def test_a_sample_is_evenly_spread(here: Path) -> None:
     assert sample(chars=4000) == [row[0] for row in rows]
 
 
+def test_no_more_than_a_sample_is_measured(here: Path) -> None:
+    write_prepared(here, {"train": TRAIN * 50})
+    chars = sum(len(src) for src, _ in TRAIN * 50)
+    write_params(here, sample_chars=chars // 10)
+    metrics = main(Tracker())
+    assert metrics["src"]["sentences"] == len(TRAIN * 50) // 10 + len(OTHER) + 1
+    assert metrics["src"]["round_trip"] == 1.0
+
+
 def test_a_small_sample_gives_a_small_vocabulary(here: Path) -> None:
     write_params(here, sample_chars=20)
     assert "tokenizers.src_vocab: 285 tokens, but the train split gives" in fault(ParamsError)
