@@ -16,6 +16,7 @@ from hanyi.corpus.cleaning.blocks import Mask
 from hanyi.corpus.cleaning.config import PrepareConfig
 from hanyi.corpus.digests import DigestStore, first_occurrence, members
 from hanyi.corpus.keys import Keys, fold_column, folded_keys, pair_keys
+from hanyi.corpus.kin import Kin, Links
 from hanyi.corpus.near import NearIndex
 from hanyi.corpus.pairs import ROLES, WHOLE, Part
 from hanyi.corpus.splits import REMEDY, split_off
@@ -31,12 +32,6 @@ FATES = (*ROLES, "duplicate", "near_duplicate", "leak", "near_leak")
 TRAIN, VALID, TEST, UNDIVIDED, DUPLICATE, NEAR_DUPLICATE, LEAK, NEAR_LEAK = range(len(FATES))
 
 SIDES = ("src", "tgt")
-
-Places = NDArray[np.int64]
-Links = NDArray[np.int64]
-"""Places of rows that are near to each other, `[links, 2]`."""
-NO_LINKS: Links = np.empty((0, 2), np.int64)
-
 
 Kind = TypeVar("Kind")
 
@@ -170,15 +165,10 @@ class Decisions:
             raise DataError(f"corpus {corpus}", found, f"more than {told}", REMEDY)
         sides = self._stores.src, self._stores.tgt
         near = self._config.leaks.near
-
-        def find_near(rows: Places) -> Links:
-            held = np.zeros(len(pool), np.bool_)
-            held[rows] = True
-            assert near is not None
-            return np.concatenate([NO_LINKS, *self._near(pool, held, near)])
-
-        seed, search = self._config.split.seed, None if near is None else find_near
-        chosen = split_off(corpus, sides, pool, wanted, seed, find_near=search)
+        find_near = None if near is None else Kin(self._near, pool, near).find
+        chosen = split_off(
+            corpus, sides, pool, wanted, self._config.split.seed, find_near=find_near
+        )
         self.fates[pool] = TRAIN
         made = np.zeros(len(pool), np.bool_)
         for split, rows in chosen.items():
