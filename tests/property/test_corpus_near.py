@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from hanyi.corpus import digests as digests_module
 from hanyi.corpus import keys as keys_module
-from hanyi.corpus import near as near_module
 from hanyi.corpus import shingles as shingles_module
 from hanyi.corpus import splits as splits_module
 from hanyi.corpus.digests import DigestStore, first_occurrence, links, members
@@ -46,7 +45,8 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a few rows fill several slices, blocks and parts."""
     monkeypatch.setattr(keys_module, "_SLICE_ROWS", 7)
     monkeypatch.setattr(shingles_module, "SLICE_ROWS", 5)
-    monkeypatch.setattr(near_module, "_EXPANDED", 9)
+    monkeypatch.setattr(shingles_module, "_COMPARED", 9)
+    monkeypatch.setattr(shingles_module, "_MOST_PAIRS", 3)
     monkeypatch.setattr(digests_module, "_BLOCK_ROWS", 11)
     monkeypatch.setattr(digests_module, "_SORTED_ROWS", 13)
     monkeypatch.setattr(splits_module, "FEW", 1)
@@ -100,12 +100,11 @@ def near(one: str, other: str, similarity: float) -> bool:
     st.lists(st.one_of(similar, some_text), max_size=12),
     st.lists(st.one_of(similar, some_text), max_size=25),
     similarities,
-    st.booleans(),
 )
 def test_near_pairs_are_their_definition(
-    held: list[str], texts: list[str], similarity: float, sampled: bool
+    held: list[str], texts: list[str], similarity: float
 ) -> None:
-    index = NearIndex(column(held), similarity, column(texts) if sampled else None)
+    index = NearIndex(column(held), similarity)
     expected = [
         [row, other]
         for row, text in enumerate(texts)

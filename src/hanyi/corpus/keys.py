@@ -41,19 +41,16 @@ def fold_column(texts: pa.StringArray) -> pa.StringArray:
 
 
 def _fold_slice(texts: pa.StringArray) -> pa.StringArray:
-    size = len(texts)
-    offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + size + 1]
-    if offsets[0] == offsets[-1]:
-        return texts
-    joined = bytes(memoryview(texts.buffers()[2])[offsets[0] : offsets[-1]])
+    text, offsets = bytes_of(texts)
+    joined = bytes(text)
     codes = np.frombuffer(joined.decode("utf-8").encode("utf-32-le"), np.uint32)
     folded = _TABLE.look_up(codes)
-    starts = _characters_before(joined, offsets - offsets[0], len(codes))
+    starts = _characters_before(joined, offsets, len(codes))
     kept = folded < _CODES
     before = _kept_before(kept, starts)
     output = np.compress(kept, folded).tobytes().decode("utf-32-le").encode("utf-8")
     column = pa.StringArray.from_buffers(
-        size, pa.py_buffer(_bytes_before(output, before)), pa.py_buffer(output)
+        len(texts), pa.py_buffer(_bytes_before(output, before)), pa.py_buffer(output)
     )
     # Rows that a map of single characters cannot do: those that come out empty, and those in which
     # one character becomes several.
@@ -64,6 +61,19 @@ def _fold_slice(texts: pa.StringArray) -> pa.StringArray:
         by_hand = pa.array([fold(text) for text in texts.filter(mask).to_pylist()], pa.string())
         column = compute.replace_with_mask(column, mask, by_hand)
     return column
+
+
+def bytes_of(texts: pa.StringArray) -> tuple[memoryview, NDArray[np.int64]]:
+    """Give the UTF-8 bytes of a column, one text after the other, and where each begins.
+
+    The offsets, int64 [rows + 1], end with the number of all bytes.
+    """
+    _, offset_buffer, text = texts.buffers()
+    if not len(texts):
+        return memoryview(b""), np.zeros(1, np.int64)
+    offsets = np.frombuffer(offset_buffer, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    first, last = offsets[0], offsets[-1]
+    return memoryview(text or b"")[first:last], offsets.astype(np.int64) - first
 
 
 def folded_keys(folded: pa.StringArray) -> Keys:
@@ -124,11 +134,11 @@ _TABLE = _Table()
 
 
 def _characters_before(
-    joined: bytes, offsets: NDArray[np.int32], characters: int
+    joined: bytes, offsets: NDArray[np.int64], characters: int
 ) -> NDArray[np.int64]:
     """Turn offsets in bytes into offsets in characters."""
     if characters == len(joined):
-        return offsets.astype(np.int64)
+        return offsets
     return np.searchsorted(_first_bytes(joined), offsets)
 
 

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pyarrow as pa
 
 from hanyi.corpus.keys import fold_column
-from hanyi.corpus.shingles import Numbers, Pieces, Values, shingle_sets, slices
+from hanyi.corpus.shingles import (
+    Numbers,
+    Pieces,
+    Sets,
+    Values,
+    ranges,
+    similarities,
+    slices,
+)
 
-_SHARED = 6
-"""Shingles that a candidate has to share with the rare ones of a sentence, where it has so many."""
+_SHARED = (2, 6)
+_SHARED_PART = 4
+"""A candidate shares a quarter of a sentence's shingles, at least 2 and at most 6 (if there are so
+many), with its rare ones. With fewer there are too many candidates, with more too many rare ones.
+"""
 _NEVER = 255
 _SLOT_BITS = 21
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)
 _SLACK = 1e-9
 """Keeps rounding from making a bound too tight; the last test is the definition itself."""
-_EXPANDED = 1 << 22
-"""Shingles compared at a time."""
 
 
 class NearIndex:
@@ -29,34 +36,25 @@ class NearIndex:
     most 1. The answers are exact. The speed comes from never comparing most sentences: a
     near-duplicate of a sentence with `a` shingles has at least `similarity * a` of them, hence at
     least `n` of any `a - similarity * a + n` of them; the rarest are looked for (prefix filtering,
-    Chaudhuri et al. 2006). A `sample` of the corpus tells which are rare in it, for speed alone.
+    Chaudhuri et al. 2006).
     """
 
-    def __init__(
-        self, texts: pa.StringArray, similarity: float, sample: pa.StringArray | None = None
-    ) -> None:
+    def __init__(self, texts: pa.StringArray, similarity: float) -> None:
         self._similarity = similarity
-        values, rows = shingle_sets(fold_column(texts))
-        self._sizes = np.bincount(rows, minlength=len(texts))
-        self._vocabulary = _Lookup(values)
-        ids = self._vocabulary.find(values)
-        self._entries = _Lookup(_entries(rows, ids))
-        least = np.ceil(similarity * self._sizes - _SLACK).astype(np.int64)
-        shared = np.minimum(least, _SHARED)
-        frequencies = np.bincount(ids)
-        if sample is not None:
-            seen = self._vocabulary.find(shingle_sets(fold_column(sample))[0])
-            frequencies += np.bincount(seen[seen >= 0], minlength=len(frequencies))
-        rare = _rarest(ids, rows, frequencies, self._sizes - least + shared)
+        self._sets = Sets(fold_column(texts))
+        values, rows, sizes = self._sets.values, self._sets.rows, self._sets.sizes
+        least = np.ceil(similarity * sizes - _SLACK).astype(np.int64)
+        self._shared = np.minimum(least, np.clip(sizes // _SHARED_PART, *_SHARED))
+        _, numbers, counts = np.unique(values, return_inverse=True, return_counts=True)
+        rare = _rarest(rows, counts[numbers], sizes - least + self._shared)
         self._rare = _Lookup(values[rare])
         places = self._rare.find(values[rare])
-        order = np.lexsort((rows[rare], places))
-        self._shared = shared
-        self._postings = rows[rare][order]
+        self._postings = rows[rare][np.lexsort((rows[rare], places))]
         self._begins = np.append(0, np.cumsum(np.bincount(places)))
         # For each slot, the fewest shingles that a candidate must share for one of them to count.
         self._least = np.full(1 << _SLOT_BITS, _NEVER, np.uint8)
-        np.minimum.at(self._least, _slots(values[rare]), shared[rows[rare]].astype(np.uint8))
+        fewest = self._shared[rows[rare]].astype(np.uint8)
+        np.minimum.at(self._least, _slots(values[rare]), fewest)
 
     def pairs(self, texts: pa.StringArray) -> Numbers:
         """Give every near pair, int64 [pairs, 2] of (row, number of the held-out sentence).
@@ -89,12 +87,13 @@ class NearIndex:
         known = where >= 0
         where, rows = where[known], np.append(rows[enough], short_rows)[known]
         counts = self._begins[where + 1] - self._begins[where]
-        held = self._postings[_ranges(self._begins[where], counts)]
+        held = self._postings[ranges(self._begins[where], counts)]
         rows = np.repeat(rows, counts)
         # A row has at most as many shingles as bytes, so it is too short for much longer ones.
-        fits = pieces.lengths[rows] >= self._similarity * self._sizes[held] - _SLACK
-        pairs, shared = np.unique(rows[fits] * len(self._sizes) + held[fits], return_counts=True)
-        rows, held = np.divmod(pairs, max(1, len(self._sizes)))
+        fits = pieces.lengths[rows] >= self._similarity * self._sets.sizes[held] - _SLACK
+        number = max(1, len(self._shared))
+        pairs, shared = np.unique(rows[fits] * number + held[fits], return_counts=True)
+        rows, held = np.divmod(pairs, number)
         hopeful = shared >= self._shared[held]
         return rows[hopeful], held[hopeful]
 
@@ -103,28 +102,13 @@ class NearIndex:
     ) -> tuple[Numbers, Numbers]:
         """Keep the pairs that are near by definition."""
         distinct, places = np.unique(rows, return_inverse=True)
-        values, value_rows = shingle_sets(folded.take(pa.array(distinct)))
-        sizes = np.bincount(value_rows, minlength=len(distinct))
-        ids = self._vocabulary.find(values)
-        counts = np.bincount(value_rows[ids >= 0], minlength=len(distinct))
-        begins = (np.cumsum(counts) - counts)[places]
-        ids, counts = ids[ids >= 0], counts[places]
-        both = sizes[places] + self._sizes[held]
-        share = self._similarity / (1 + self._similarity)
-        hopeful = np.minimum(counts, self._sizes[held]) >= share * both - _SLACK
-        rows, held, both = rows[hopeful], held[hopeful], both[hopeful]
-        common = self._common(ids, begins[hopeful], counts[hopeful], held)
-        near = common / (both - common) >= self._similarity
+        sets = Sets(folded.take(pa.array(distinct)))
+        sizes, held_sizes = sets.sizes[places], self._sets.sizes[held]
+        smaller, larger = np.minimum(sizes, held_sizes), np.maximum(sizes, held_sizes)
+        fits = smaller >= self._similarity * larger - _SLACK
+        rows, held, places = rows[fits], held[fits], places[fits]
+        near = similarities(sets, places, self._sets, held) >= self._similarity
         return rows[near], held[near]
-
-    def _common(self, ids: Numbers, begins: Numbers, counts: Numbers, held: Numbers) -> Numbers:
-        """Count the shingles `ids[begins:begins + counts]` that each held-out sentence has."""
-        common = np.zeros(len(held), np.int64)
-        for some in _cut(counts):
-            wanted = ids[_ranges(begins[some], counts[some])]
-            found = self._entries.find(_entries(np.repeat(held[some], counts[some]), wanted)) >= 0
-            common[some] = np.add.reduceat(found, np.cumsum(counts[some]) - counts[some])
-        return common
 
 
 class _Lookup:
@@ -151,27 +135,9 @@ class _Lookup:
         return places
 
 
-def _entries(rows: Numbers, ids: Numbers) -> Values:
-    entries: Values = rows.astype(np.uint64) << np.uint64(32) | ids.astype(np.uint64)
-    return entries
-
-
-def _cut(counts: Numbers) -> list[slice]:
-    """Cut pairs into slices of about `_EXPANDED` shingles."""
-    number = np.cumsum(counts) // _EXPANDED
-    edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(counts)]
-    return [slice(*edge) for edge in pairwise(edges) if edge[0] < edge[1]]
-
-
-def _ranges(begins: Numbers, counts: Numbers) -> Numbers:
-    """Join the ranges of `counts` numbers from each of `begins` on."""
-    ends = np.cumsum(counts)
-    return np.arange(counts.sum()) + np.repeat(begins - ends + counts, counts)
-
-
-def _rarest(ids: Numbers, rows: Numbers, frequencies: Numbers, wanted: Numbers) -> Numbers:
+def _rarest(rows: Numbers, frequencies: Numbers, wanted: Numbers) -> Numbers:
     """Choose of each row's shingles as many as wanted, those with the lowest frequencies."""
-    order = np.lexsort((ids, frequencies[ids], rows))
+    order = np.lexsort((frequencies, rows))
     place_in_row = np.arange(len(rows)) - np.searchsorted(rows, rows)
     return order[place_in_row < wanted[rows]]
 

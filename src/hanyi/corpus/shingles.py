@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hanyi.corpus.keys import bytes_of
+
 WIDTH = 6
 """Bytes of UTF-8 in a shingle: two Han characters, three Cyrillic or six Latin letters."""
 
@@ -16,6 +18,10 @@ SLICE_ROWS = 2048
 
 _MASK = np.uint64((1 << 8 * WIDTH) - 1)
 _PADDING = b"\xff" * 8
+_VALUE_BITS = np.uint64(8 * WIDTH)
+_MOST_PAIRS = 1 << (64 - 8 * WIDTH)
+_COMPARED = 1 << 20
+"""Shingles compared at a time."""
 
 Numbers = NDArray[np.int64]
 Values = NDArray[np.uint64]
@@ -30,10 +36,7 @@ class Pieces:
     """
 
     def __init__(self, folded: pa.StringArray) -> None:
-        size, buffers = len(folded), folded.buffers()
-        offsets = np.frombuffer(buffers[1], np.int32)[folded.offset : folded.offset + size + 1]
-        text = memoryview(buffers[2] or b"")[offsets[0] : offsets[-1]]
-        self.offsets = (offsets - offsets[0]).astype(np.int64)
+        text, self.offsets = bytes_of(folded)
         self.bytes = np.frombuffer(b"".join((text, _PADDING)), np.uint8)
         count = int(self.offsets[-1])
         # Every byte begins a number here, whatever row or character it cuts; `places` sorts it out.
@@ -70,16 +73,65 @@ def slices(folded: pa.StringArray) -> Iterator[tuple[int, pa.StringArray]]:
         yield first, folded.slice(first, SLICE_ROWS)
 
 
-def shingle_sets(folded: pa.StringArray) -> tuple[Values, Numbers]:
-    """Give the distinct shingles of each text with their rows, ordered by row and shingle."""
-    values, rows = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
-    row_bits = np.uint64(8 * WIDTH)
-    for first, some in slices(folded):
-        found, places = Pieces(some).all()
-        distinct = np.unique(places.astype(np.uint64) << row_bits | found)
-        values.append(distinct & _MASK)
-        rows.append((distinct >> row_bits).astype(np.int64) + first)
-    return np.concatenate(values), np.concatenate(rows)
+class Sets:
+    """The distinct shingles of each text of a folded column, one text after the other.
+
+    Those of text `n` are `values[begins[n] : begins[n] + sizes[n]]`, ascending; `rows` has the
+    number of the text of each.
+    """
+
+    def __init__(self, folded: pa.StringArray) -> None:
+        values, rows = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
+        for first, some in slices(folded):
+            found, places = Pieces(some).all()
+            distinct = np.unique(places.astype(np.uint64) << _VALUE_BITS | found)
+            values.append(distinct & _MASK)
+            rows.append((distinct >> _VALUE_BITS).astype(np.int64) + first)
+        self.values: Values = np.concatenate(values)
+        self.rows: Numbers = np.concatenate(rows)
+        self.sizes: Numbers = np.bincount(self.rows, minlength=len(folded))
+        self.begins: Numbers = np.cumsum(self.sizes) - self.sizes
+
+    def pick(self, rows: Numbers) -> tuple[Values, Numbers]:
+        """Give the shingles of some texts, and for each the place of its text in `rows`."""
+        sizes = self.sizes[rows]
+        return self.values[ranges(self.begins[rows], sizes)], np.repeat(np.arange(len(rows)), sizes)
+
+
+def similarities(one: Sets, ones: Numbers, other: Sets, others: Numbers) -> NDArray[np.float64]:
+    """Give for pairs of texts the share of their shingles that is common to both (Jaccard)."""
+    both = one.sizes[ones] + other.sizes[others]
+    found = [np.empty(0)]
+    for pairs in _portions(both):
+        entries = [
+            places.astype(np.uint64) << _VALUE_BITS | values
+            for values, places in (one.pick(ones[pairs]), other.pick(others[pairs]))
+        ]
+        # Sorted, what both texts of a pair have stands twice.
+        ordered = np.sort(np.concatenate(entries))
+        twice = ordered[1:][ordered[1:] == ordered[:-1]] >> _VALUE_BITS
+        common = np.bincount(twice.astype(np.int64), minlength=len(both[pairs]))
+        found.append(common / np.maximum(1, both[pairs] - common))
+    return np.concatenate(found)
+
+
+def _portions(sizes: Numbers) -> Iterator[slice]:
+    """Cut pairs into portions of about `_COMPARED` shingles, and few enough to be numbered."""
+    totals = np.cumsum(sizes)
+    first = 0
+    while first < len(sizes):
+        reached = totals[first] - sizes[first] + _COMPARED
+        last = int(np.searchsorted(totals, reached, side="right"))
+        last = min(max(last, first + 1), first + _MOST_PAIRS)
+        yield slice(first, last)
+        first = last
+
+
+def ranges(begins: Numbers, counts: Numbers) -> Numbers:
+    """Join the ranges of `counts` numbers from each of `begins` on."""
+    ends = np.cumsum(counts)
+    joined: Numbers = np.arange(counts.sum()) + np.repeat(begins - ends + counts, counts)
+    return joined
 
 
 def scatter(values: Values, seed: int) -> Values:
