@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from hanyi.corpus import digests as digests_module
 from hanyi.corpus import keys as keys_module
+from hanyi.corpus import near as near_module
 from hanyi.corpus import shingles as shingles_module
 from hanyi.corpus import splits as splits_module
 from hanyi.corpus.digests import DigestStore, first_occurrence, links, members
@@ -45,6 +46,7 @@ def small_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a few rows fill several slices, blocks and parts."""
     monkeypatch.setattr(keys_module, "_SLICE_ROWS", 7)
     monkeypatch.setattr(shingles_module, "SLICE_ROWS", 5)
+    monkeypatch.setattr(near_module, "_EXPANDED", 20)
     monkeypatch.setattr(shingles_module, "_COMPARED", 9)
     monkeypatch.setattr(shingles_module, "_MOST_PAIRS", 3)
     monkeypatch.setattr(digests_module, "_BLOCK_ROWS", 11)
@@ -104,18 +106,19 @@ def near(one: str, other: str, similarity: float) -> bool:
 def test_near_pairs_are_their_definition(
     held: list[str], texts: list[str], similarity: float
 ) -> None:
-    index = NearIndex(column(held), similarity)
+    folded = fold_column(column(texts))
+    index = NearIndex(fold_column(column(held)), similarity)
     expected = [
         [row, other]
         for row, text in enumerate(texts)
         for other, sentence in enumerate(held)
         if near(text, sentence, similarity)
     ]
-    assert index.pairs(column(texts)).tolist() == expected
+    assert index.pairs(folded).tolist() == expected
     first = [
         min((other for at, other in expected if at == row), default=-1) for row in range(len(texts))
     ]
-    assert index.matches(column(texts)).tolist() == first
+    assert index.matches(folded).tolist() == first
 
 
 @contextmanager

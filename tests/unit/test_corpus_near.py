@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from hanyi.corpus.keys import fold_column
 from hanyi.corpus.near import NearIndex
 from hanyi.corpus.near_duplicates import Texts, near_duplicates
 
@@ -19,6 +20,10 @@ HELD = [
     "你好",
     "",
 ]
+
+
+def folded(*texts: str) -> pa.StringArray:
+    return fold_column(pa.array(texts, pa.string()))
 
 
 @pytest.mark.parametrize(
@@ -37,19 +42,18 @@ HELD = [
     ],
 )
 def test_what_is_near(text: str, match: int) -> None:
-    assert NearIndex(pa.array(HELD), 0.8).matches(pa.array([text])).tolist() == [match]
+    assert NearIndex(folded(*HELD), 0.8).matches(folded(text)).tolist() == [match]
 
 
 def test_the_first_of_several_is_named() -> None:
-    index = NearIndex(pa.array(["哈哈哈", "哈哈哈哈", "呵呵"]), 1.0)
-    assert index.pairs(pa.array(["呵呵！", "哈哈哈哈哈"])).tolist() == [[0, 2], [1, 0], [1, 1]]
-    assert index.matches(pa.array(["呵呵！", "哈哈哈哈哈"])).tolist() == [2, 0]
+    index = NearIndex(folded("哈哈哈", "哈哈哈哈", "呵呵"), 1.0)
+    assert index.pairs(folded("呵呵！", "哈哈哈哈哈")).tolist() == [[0, 2], [1, 0], [1, 1]]
+    assert index.matches(folded("呵呵！", "哈哈哈哈哈")).tolist() == [2, 0]
 
 
 def test_no_sentences_at_all() -> None:
-    nothing = pa.array([], pa.string())
-    assert NearIndex(nothing, 0.8).matches(pa.array(["abcdefgh", "a"])).tolist() == [-1, -1]
-    assert NearIndex(pa.array(HELD), 0.8).matches(nothing).tolist() == []
+    assert NearIndex(folded(), 0.8).matches(folded("abcdefgh", "a")).tolist() == [-1, -1]
+    assert NearIndex(folded(*HELD), 0.8).matches(folded()).tolist() == []
 
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"]

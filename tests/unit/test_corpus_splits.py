@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from hanyi.corpus.digests import DigestStore
-from hanyi.corpus.keys import sentence_keys
+from hanyi.corpus.keys import fold_column, sentence_keys
 from hanyi.corpus.near import NearIndex
 from hanyi.corpus.shingles import Numbers
 from hanyi.corpus.splits import CLUSTER_SHARE, FindNear, split_off
@@ -111,7 +111,7 @@ def test_near_duplicates_stay_together(tmp_path: Path) -> None:
     ]
     longer = "We walked slowly along the river and talked about our plans for {} until it was dark."
     pairs += [(f"甲{row}", longer.format(f"the year {row}")) for row in range(4)]
-    targets = pa.array([tgt for _, tgt in pairs])
+    targets = fold_column(pa.array([tgt for _, tgt in pairs]))
     asked: list[int] = []
 
     def find_near(rows: Numbers) -> Numbers:

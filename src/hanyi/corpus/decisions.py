@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +17,10 @@ from hanyi.corpus.digests import DigestStore, first_occurrence, members
 from hanyi.corpus.keys import Keys, fold_column, folded_keys, pair_keys
 from hanyi.corpus.kin import Kin, Links
 from hanyi.corpus.near import NearIndex
+from hanyi.corpus.near_duplicates import Texts, near_duplicates
 from hanyi.corpus.pairs import ROLES, WHOLE, Part
 from hanyi.corpus.splits import REMEDY, split_off
-from hanyi.corpus.spool import Spool
+from hanyi.corpus.spool import FOLDED, Spool
 from hanyi.corpus.workers import ordered
 from hanyi.errors import DataError
 
@@ -33,48 +33,48 @@ TRAIN, VALID, TEST, UNDIVIDED, DUPLICATE, NEAR_DUPLICATE, LEAK, NEAR_LEAK = rang
 
 SIDES = ("src", "tgt")
 
-Kind = TypeVar("Kind")
 
+class Traces(NamedTuple):
+    """What is compared of rows: keys uint64 [rows, 2] and the folded sentences."""
 
-@dataclass(frozen=True)
-class Keyed(Generic[Kind]):
-    """One thing for the pair as a whole, and one for each of its sentences."""
-
-    pair: Kind
-    src: Kind
-    tgt: Kind
-
-
-RowKeys = Keyed[Keys]
+    pair: Keys
+    src: Keys
+    tgt: Keys
+    folded: pa.RecordBatch
 
 
 class Decisions:
-    """The fate of every spooled row, by its place in the spool."""
+    """The fate of every row that the rules have left, by its place among them."""
 
     def __init__(
-        self, parts: Sequence[Part], config: PrepareConfig, spool: Spool, work: Path, workers: int
+        self, parts: Sequence[Part], config: PrepareConfig, work: Path, workers: int
     ) -> None:
         self.part_of: list[int] = []
-        """Number of the part that each block of the spool is of."""
+        """Number of the part that each block of rows is of."""
         self.fates: NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._parts = parts
         self._config = config
-        self._spool = spool
+        self._work = work
         self._workers = workers
-        self._stores = Keyed(*(DigestStore(work / f"{name}.keys") for name in ("pair", *SIDES)))
+        self._folded = Spool(work / "folded.arrow", FOLDED)
+        self._pair, self._src, self._tgt = (
+            DigestStore(work / f"{name}.keys") for name in ("pair", *SIDES)
+        )
 
-    def keys(self, src: pa.StringArray, tgt: pa.StringArray) -> RowKeys:
-        """Give the keys of cleaned rows; any thread may ask."""
-        folded = fold_column(src), fold_column(tgt)
-        pair = pair_keys(*folded) if self._config.duplicates == "folded" else pair_keys(src, tgt)
-        return RowKeys(pair, *map(folded_keys, folded))
+    def traces(self, src: pa.StringArray, tgt: pa.StringArray) -> Traces:
+        """Give what is compared of cleaned rows; any thread may ask."""
+        folded = [fold_column(src), fold_column(tgt)]
+        pair = pair_keys(*(folded if self._config.duplicates == "folded" else (src, tgt)))
+        columns = pa.RecordBatch.from_arrays(folded, schema=FOLDED)
+        return Traces(pair, *map(folded_keys, folded), columns)
 
-    def add(self, part: int, keys: RowKeys, kept: NDArray[np.int64]) -> None:
-        """Take in the keys of the rows of a block that are spooled."""
+    def add(self, part: int, traces: Traces, kept: NDArray[np.int64]) -> None:
+        """Take in the traces of the rows of a block that are kept so far, one at least."""
         self.part_of.append(part)
-        self._stores.pair.append(keys.pair[kept])
-        self._stores.src.append(keys.src[kept])
-        self._stores.tgt.append(keys.tgt[kept])
+        self._pair.append(traces.pair[kept])
+        self._src.append(traces.src[kept])
+        self._tgt.append(traces.tgt[kept])
+        self._folded.write(traces.folded.take(pa.array(kept)))
 
     def decide(self) -> None:
         """Decide about every row, once all are there.
@@ -82,6 +82,7 @@ class Decisions:
         Rows that would leak into a valid or test part that is given are rejected before corpora are
         divided, so that the splits made here come out as large as asked.
         """
+        self._folded.finish()
         roles = [ROLES.index(part.role) for part in self._parts]
         self.fates = self._of_parts(roles).astype(np.uint8)
         self._remove_duplicates()
@@ -98,8 +99,8 @@ class Decisions:
 
     def _of_parts(self, values: Sequence[int]) -> NDArray[np.int64]:
         """Give each row the value of its part."""
-        blocks = self._spool.blocks()
-        rows = [self._spool.places(number) for number in blocks]
+        blocks = self._folded.blocks()
+        rows = [self._folded.places(number) for number in blocks]
         sizes = [places.stop - places.start for places in rows]
         return np.repeat(np.array(values)[self.part_of], sizes)
 
@@ -114,7 +115,7 @@ class Decisions:
         if self._config.duplicates == "none":
             return
         unsafe = self._are(TRAIN, UNDIVIDED)
-        self._reject(first_occurrence(self._stores.pair, unsafe), DUPLICATE)
+        self._reject(first_occurrence(self._pair, unsafe), DUPLICATE)
 
     def _guard(self, unsafe: Mask, held: Mask) -> None:
         """Reject rows that share a sentence with held-out ones, or have one that is nearly so."""
@@ -128,8 +129,8 @@ class Decisions:
 
     def _sharing(self, asked: Mask, held: Mask) -> Mask:
         """Tell which of some rows have a sentence of held-out ones, on whichever side."""
-        wanted = np.concatenate([self._stores.src.view()[held], self._stores.tgt.view()[held]])
-        return members(self._stores.src, asked, wanted) | members(self._stores.tgt, asked, wanted)
+        wanted = np.concatenate([self._src.view()[held], self._tgt.view()[held]])
+        return members(self._src, asked, wanted) | members(self._tgt, asked, wanted)
 
     def _near(self, asked: Mask, held: Mask, similarity: float) -> Iterator[Links]:
         """Give the links of rows that are asked about with held-out ones that they resemble."""
@@ -137,19 +138,19 @@ class Decisions:
         index = NearIndex(self._texts(held), similarity)
 
         def search(number: int) -> Links:
-            rows = self._spool.read(number, asked)
-            within = self._spool.places(number)
+            rows = self._folded.read(number, asked)
+            within = self._folded.places(number)
             places = within.start + np.flatnonzero(asked[within])
             pairs = np.concatenate([index.pairs(rows[side]) for side in SIDES])
             # The index holds the sources of the held-out rows, then their targets.
             found = places[pairs[:, 0]], held_places[pairs[:, 1] % len(held_places)]
             return np.stack(found, axis=1)
 
-        yield from ordered(search, self._spool.blocks(asked), self._workers)
+        yield from ordered(search, self._folded.blocks(asked), self._workers)
 
     def _texts(self, rows: Mask) -> pa.StringArray:
         """Give the source sentences of rows, then the target sentences."""
-        blocks = [self._spool.read(number, rows) for number in self._spool.blocks(rows)]
+        blocks = [self._folded.read(number, rows) for number in self._folded.blocks(rows)]
         return pa.concat_arrays([block[side] for side in SIDES for block in blocks])
 
     def _divide(self, corpus: str) -> Mask:
@@ -163,7 +164,7 @@ class Decisions:
             read = sum(part.rows for part in self._parts if part.corpus == corpus)
             found = f"{pool.sum()} rows left of {read}"
             raise DataError(f"corpus {corpus}", found, f"more than {told}", REMEDY)
-        sides = self._stores.src, self._stores.tgt
+        sides = self._src, self._tgt
         near = self._config.leaks.near
         find_near = None if near is None else Kin(self._near, pool, near).find
         chosen = split_off(
@@ -178,3 +179,16 @@ class Decisions:
 
     def _remove_near_duplicates(self) -> None:
         """Reject training pairs that resemble an earlier one on both sides."""
+        similarity = self._config.near_duplicates
+        train = self._are(TRAIN)
+        if similarity is None or not train.any():
+            return
+
+        def blocks() -> Iterator[Texts]:
+            for number in self._folded.blocks(train):
+                rows = self._folded.read(number, train)
+                within = self._folded.places(number)
+                yield Texts(within.start + np.flatnonzero(train[within]), rows["src"], rows["tgt"])
+
+        found = near_duplicates(blocks, similarity, self._work, self._workers)
+        self.fates[found[:, 0]] = NEAR_DUPLICATE

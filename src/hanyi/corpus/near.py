@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 
-from hanyi.corpus.keys import fold_column
 from hanyi.corpus.shingles import (
     Numbers,
     Pieces,
@@ -24,6 +25,8 @@ many), with its rare ones. With fewer there are too many candidates, with more t
 _NEVER = 255
 _SLOT_BITS = 21
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)
+_EXPANDED = 1 << 20
+"""Pairs looked at together, of a row and a held-out sentence that share a rare shingle."""
 _SLACK = 1e-9
 """Keeps rounding from making a bound too tight; the last test is the definition itself."""
 
@@ -36,12 +39,12 @@ class NearIndex:
     most 1. The answers are exact. The speed comes from never comparing most sentences: a
     near-duplicate of a sentence with `a` shingles has at least `similarity * a` of them, hence at
     least `n` of any `a - similarity * a + n` of them; the rarest are looked for (prefix filtering,
-    Chaudhuri et al. 2006).
+    Chaudhuri et al. 2006). All texts are given folded (`keys.fold_column`).
     """
 
-    def __init__(self, texts: pa.StringArray, similarity: float) -> None:
+    def __init__(self, folded: pa.StringArray, similarity: float) -> None:
         self._similarity = similarity
-        self._sets = Sets(fold_column(texts))
+        self._sets = Sets(folded)
         values, rows, sizes = self._sets.values, self._sets.rows, self._sets.sizes
         least = np.ceil(similarity * sizes - _SLACK).astype(np.int64)
         self._shared = np.minimum(least, np.clip(sizes // _SHARED_PART, *_SHARED))
@@ -56,43 +59,55 @@ class NearIndex:
         fewest = self._shared[rows[rare]].astype(np.uint8)
         np.minimum.at(self._least, _slots(values[rare]), fewest)
 
-    def pairs(self, texts: pa.StringArray) -> Numbers:
+    def pairs(self, folded: pa.StringArray) -> Numbers:
         """Give every near pair, int64 [pairs, 2] of (row, number of the held-out sentence).
 
         Ordered by row, then number.
         """
         found = [np.empty((0, 2), np.int64)]
-        for first, some in slices(fold_column(texts)):
-            rows, held = self._candidates(Pieces(some))
-            if rows.size:
-                rows, held = self._verified(some, rows, held)
-                found.append(np.stack((rows + first, held), axis=1))
+        found += [np.stack(pairs, axis=1) for pairs in self._found(folded)]
         return np.concatenate(found)
 
-    def matches(self, texts: pa.StringArray) -> Numbers:
+    def matches(self, folded: pa.StringArray) -> Numbers:
         """Give for each text the smallest number of a near held-out sentence, or -1."""
-        pairs = self.pairs(texts)
-        matched = np.full(len(texts), -1, np.int64)
-        rows, first = np.unique(pairs[:, 0], return_index=True)
-        matched[rows] = pairs[first, 1]
+        matched = np.full(len(folded), -1, np.int64)
+        for rows, held in self._found(folded):
+            some, first = np.unique(rows, return_index=True)
+            matched[some] = held[first]
         return matched
 
-    def _candidates(self, pieces: Pieces) -> tuple[Numbers, Numbers]:
-        """Give rows with held-out sentences of which they share enough rare shingles."""
+    def _found(self, folded: pa.StringArray) -> Iterator[tuple[Numbers, Numbers]]:
+        """Give rows with near held-out sentences, ordered, in portions that end with a row."""
+        waiting = list(slices(folded))[::-1]
+        while waiting:
+            first, some = waiting.pop()
+            where, rows = self._known(Pieces(some))
+            counts = self._begins[where + 1] - self._begins[where]
+            if len(some) > 1 and counts.sum() > _EXPANDED:
+                # Many sentences of one pattern, here and held out: memory would not suffice.
+                half = len(some) // 2
+                waiting += [(first + half, some.slice(half)), (first, some.slice(0, half))]
+                continue
+            held = self._postings[ranges(self._begins[where], counts)]
+            rows, held = self._candidates(np.repeat(rows, counts), held)
+            if rows.size:
+                rows, held = self._verified(some, rows, held)
+                yield rows + first, held
+
+    def _known(self, pieces: Pieces) -> tuple[Numbers, Numbers]:
+        """Give the numbers of rare shingles that occur, and their rows."""
         least = self._least[_slots(pieces.windows)]
         places, rows = pieces.valid(np.flatnonzero(least != _NEVER))
         enough = np.bincount(rows, minlength=1)[rows] >= least[places]
         short, short_rows = pieces.short()
         where = self._rare.find(np.append(pieces.windows[places[enough]], short))
         known = where >= 0
-        where, rows = where[known], np.append(rows[enough], short_rows)[known]
-        counts = self._begins[where + 1] - self._begins[where]
-        held = self._postings[ranges(self._begins[where], counts)]
-        rows = np.repeat(rows, counts)
-        # A row has at most as many shingles as bytes, so it is too short for much longer ones.
-        fits = pieces.lengths[rows] >= self._similarity * self._sets.sizes[held] - _SLACK
+        return where[known], np.append(rows[enough], short_rows)[known]
+
+    def _candidates(self, rows: Numbers, held: Numbers) -> tuple[Numbers, Numbers]:
+        """Keep of pairs that share a rare shingle those that share enough of them, each once."""
         number = max(1, len(self._shared))
-        pairs, shared = np.unique(rows[fits] * number + held[fits], return_counts=True)
+        pairs, shared = np.unique(rows * number + held, return_counts=True)
         rows, held = np.divmod(pairs, number)
         hopeful = shared >= self._shared[held]
         return rows[hopeful], held[hopeful]

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from hanyi.corpus.digests import DigestStore, Mask, links
-from hanyi.corpus.keys import bytes_of, fold_column
+from hanyi.corpus.keys import bytes_of
 from hanyi.corpus.shingles import (
     Numbers,
     Pieces,
@@ -35,7 +35,7 @@ _BATCH = 1 << 14
 
 
 class Texts(NamedTuple):
-    """A block of pairs: ascending numbers of the rows, int64 [rows], and their two sides."""
+    """A block of pairs: ascending numbers of the rows, int64 [rows], and their sides, folded."""
 
     rows: Numbers
     src: pa.StringArray
@@ -73,7 +73,8 @@ def near_duplicates(
     wanted = np.zeros(len(places), np.bool_)
     wanted[pairs] = True
     texts = _Kept(work, blocks(), wanted)
-    near = [_near(texts, pairs[first : first + _BATCH], similarity) for first in _firsts(pairs)]
+    batches = [pairs[first : first + _BATCH] for first in range(0, len(pairs), _BATCH)]
+    near = [_near(texts, batch, similarity) for batch in batches]
     return places[_beside_those_that_stay(np.concatenate([pairs[:0], *near]))]
 
 
@@ -87,7 +88,7 @@ def _signatures(block: Texts, bands: int) -> Values:
     """Give the digests of each pair's bands of smallest hashes, uint64 [bands, rows, 2]."""
     multipliers = scatter(np.arange(BAND * bands, dtype=np.uint64), 2) | np.uint64(1)
     smallest = np.zeros((len(multipliers), len(block.rows)), np.uint64)
-    columns = [slices(fold_column(side)) for side in (block.src, block.tgt)]
+    columns = [slices(side) for side in (block.src, block.tgt)]
     for (first, src), (_, tgt) in zip(*columns, strict=True):
         found = [Pieces(side).all() for side in (src, tgt)]
         # Differently scattered, a shingle of one side is no shingle of the other.
@@ -136,7 +137,7 @@ class _Kept:
             mask = pa.array(wanted[first : first + len(block.rows)])
             first += len(block.rows)
             for file, found, side in zip(files, sizes, (block.src, block.tgt), strict=True):
-                text, offsets = bytes_of(fold_column(side.filter(mask)))
+                text, offsets = bytes_of(side.filter(mask))
                 found.append(np.diff(offsets))
                 file.write(text)
         for file in files:
@@ -154,10 +155,6 @@ class _Kept:
             buffers = [pa.py_buffer(offsets), pa.py_buffer(text[ranges(begins[rows], counts)])]
             columns.append(pa.StringArray.from_buffers(len(rows), *buffers))
         return columns
-
-
-def _firsts(pairs: Numbers) -> range:
-    return range(0, len(pairs), _BATCH)
 
 
 def _near(texts: _Kept, pairs: Numbers, similarity: float) -> Numbers:

@@ -18,11 +18,11 @@ from hanyi.artifacts import atomic_directory, write_header
 from hanyi.corpus.cleaning.cleaner import KEPT, Cleaned, Cleaner, rule_names
 from hanyi.corpus.cleaning.config import PrepareConfig
 from hanyi.corpus.cleaning.rules import REPAIRS
-from hanyi.corpus.decisions import FATES, Decisions, RowKeys
+from hanyi.corpus.decisions import FATES, Decisions, Traces
 from hanyi.corpus.funnel import Funnel
 from hanyi.corpus.languages import Languages
 from hanyi.corpus.pairs import SPLITS, Part, read_list
-from hanyi.corpus.spool import SCHEMA, Spool
+from hanyi.corpus.spool import CLEANED, Spool
 from hanyi.corpus.tables import PAIRS, REJECTED, TableWriter
 from hanyi.corpus.workers import ordered
 from hanyi.errors import DataError
@@ -54,8 +54,8 @@ def prepare(
         work = temporary / "work"
         work.mkdir()
         with TableWriter(temporary / REJECTED_FILE, REJECTED) as rejected:
-            spool = Spool(work / "spool.arrow")
-            decisions = Decisions(parts, config, spool, work, workers)
+            spool = Spool(work / "cleaned.arrow", CLEANED)
+            decisions = Decisions(parts, config, work, workers)
             sinks = _Sinks(names, funnel, rejected, spool, decisions)
             _clean(_jobs(raw, parts), Cleaner(config.rules, languages), workers, sinks)
             decisions.decide()
@@ -103,7 +103,7 @@ class _Done:
     rows: pa.RecordBatch  # as read
     whole: NDArray[np.int64]  # numbers of the rows that are pairs
     cleaned: Cleaned
-    keys: RowKeys
+    traces: Traces
 
 
 def _jobs(raw: Path, parts: list[Part]) -> list[_Job]:
@@ -129,7 +129,7 @@ def _clean(jobs: list[_Job], cleaner: Cleaner, workers: int, sinks: _Sinks) -> N
         pairs = rows if len(whole) == rows.num_rows else rows.take(pa.array(whole))
         given = job.part.role in {"valid", "test"}
         cleaned = cleaner.clean(pairs["src"], pairs["tgt"], given=given)
-        return _Done(job, rows, whole, cleaned, sinks.decisions.keys(cleaned.src, cleaned.tgt))
+        return _Done(job, rows, whole, cleaned, sinks.decisions.traces(cleaned.src, cleaned.tgt))
 
     with progress("clean", sum(job.rows for job in jobs), "rows") as advance:
         for done in ordered(work, jobs, workers):
@@ -160,12 +160,12 @@ def _sort_out(done: _Done, sinks: _Sinks) -> None:
     kept = np.flatnonzero(cleaned.rejected == KEPT)
     if not len(kept):
         return
-    sinks.decisions.add(done.job.number, done.keys, kept)
+    sinks.decisions.add(done.job.number, done.traces, kept)
     places = pa.array(done.whole[kept])
     columns = [rows["file"].take(places), rows["line"].take(places)]
     texts = [cleaned.src.take(pa.array(kept)), cleaned.tgt.take(pa.array(kept))]
     arrays = [pa.array(ids[kept]), *columns, *texts]
-    sinks.spool.write(pa.RecordBatch.from_arrays(arrays, schema=SCHEMA))
+    sinks.spool.write(pa.RecordBatch.from_arrays(arrays, schema=CLEANED))
 
 
 def _write(directory: Path, parts: list[Part], workers: int, sinks: _Sinks) -> None:

@@ -1,4 +1,4 @@
-"""Cleaned rows on their way, on disk: written once, read block by block as often as needed."""
+"""Rows on their way, on disk: written once, read block by block as often as needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-SCHEMA = pa.schema(
+CLEANED = pa.schema(
     [
         ("id", pa.int64()),
         ("file", pa.string()),
@@ -20,24 +20,27 @@ SCHEMA = pa.schema(
 )
 """`id` is the row's position in reading order over all raw tables."""
 
+FOLDED = pa.schema([("src", pa.string()), ("tgt", pa.string())])
+"""The sentences as they are compared."""
+
 
 class Spool:
-    """A file of blocks of schema `SCHEMA`, in order of `id`; closed for writing, it is read.
+    """A file of blocks of rows of one schema; closed for writing, it is read.
 
     Rows are counted from 0 through all blocks: the place of a row, which masks are over.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._path = path
         self._starts = [0]
         self._sink = pa.OSFile(str(path), "wb")
         # Lightly packed: half the size at a tenth of the work of zstd.
         options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
-        self._writer = pa.ipc.new_file(self._sink, SCHEMA, options=options)
+        self._writer = pa.ipc.new_file(self._sink, schema, options=options)
         self._readers = threading.local()
 
     def write(self, block: pa.RecordBatch) -> None:
-        """Add a block of rows, whose ids follow those already there."""
+        """Add a block of rows."""
         if block.num_rows:
             self._starts.append(self._starts[-1] + block.num_rows)
             self._writer.write_batch(block)
