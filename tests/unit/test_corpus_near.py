@@ -90,7 +90,7 @@ def test_near_duplicates_of_a_corpus(tmp_path: Path, size: int, workers: int) ->
 def test_a_row_near_only_to_one_that_goes_stays(tmp_path: Path) -> None:
     words = " ".join(WORDS)
     rows = [f"{words}", f"{words} and more", f"{words} and more and more of it", "", "", "x", "x"]
-    column = pa.array(rows)
+    column = fold_column(pa.array(rows))
 
     def blocks() -> Iterator[Texts]:
         yield Texts(np.arange(len(rows)), column, column)
