@@ -221,6 +221,31 @@ def test_duplicates(project: Project, duplicates: str, taken: int) -> None:
     assert prepare.main(Tracker())["rejected"]["duplicate"] == taken
 
 
+def test_near_duplicates(project: Project) -> None:
+    long = "委员会将于星期四上午再次开会讨论提案的全部内容{}"
+    english = "The committee will meet again on Thursday morning to discuss the proposals{}"
+    pairs = [
+        *rows(5),
+        (long.format("。"), english.format(".")),
+        (long.format("吗"), english.format(" now")),
+    ]
+    project(
+        ("a", "train", pairs), ("a", "valid", rows(2, "甲")), ("a", "test", rows(2, "乙")),
+        near_duplicates=0.8,
+    )  # fmt: skip
+    assert prepare.main(Tracker())["rejected"]["near_duplicate"] == 1
+    assert [(row["line"], row["reason"]) for row in table("rejected")] == [(7, "near_duplicate")]
+
+
+def test_swapped_columns_are_said(project: Project) -> None:
+    wrong = [(f"A whole sentence, number {number}.", f"这是句子{number}。") for number in range(9)]
+    project(
+        ("a", "train", [*rows(2, "我们"), *wrong]), ("a", "test", rows(2)),
+        rules=[{"rule": "swapped", "share": 0.5}],
+    )  # fmt: skip
+    refused(DataError, "corpus a, train", "swapped in 9 rows", "src_column")
+
+
 def test_only_what_is_missing_is_split_off(project: Project) -> None:
     project(("a", "all", rows(40, "甲")), ("a", "test", rows(9, "乙")))
     assert prepare.main(Tracker())["corpora"] == {"a": {"train": 37, "valid": 3, "test": 9}}

@@ -15,7 +15,6 @@ from hanyi.corpus.cleaning.blocks import Mask
 from hanyi.corpus.cleaning.config import PrepareConfig
 from hanyi.corpus.digests import DigestStore, first_occurrence, members
 from hanyi.corpus.keys import Keys, fold_column, folded_keys, pair_keys
-from hanyi.corpus.kin import Kin, Links
 from hanyi.corpus.near import NearIndex
 from hanyi.corpus.near_duplicates import Texts, near_duplicates
 from hanyi.corpus.pairs import ROLES, WHOLE, Part
@@ -32,6 +31,11 @@ FATES = (*ROLES, "duplicate", "near_duplicate", "leak", "near_leak")
 TRAIN, VALID, TEST, UNDIVIDED, DUPLICATE, NEAR_DUPLICATE, LEAK, NEAR_LEAK = range(len(FATES))
 
 SIDES = ("src", "tgt")
+
+Places = NDArray[np.int64]
+Links = NDArray[np.int64]
+"""Places of a row and of one that it is near to, `[links, 2]`."""
+NO_LINKS: Links = np.empty((0, 2), np.int64)
 
 
 class Traces(NamedTuple):
@@ -66,7 +70,7 @@ class Decisions:
         folded = [fold_column(src), fold_column(tgt)]
         pair = pair_keys(*(folded if self._config.duplicates == "folded" else (src, tgt)))
         columns = pa.RecordBatch.from_arrays(folded, schema=FOLDED)
-        return Traces(pair, *map(folded_keys, folded), columns)
+        return Traces(pair, folded_keys(folded[0]), folded_keys(folded[1]), columns)
 
     def add(self, part: int, traces: Traces, kept: NDArray[np.int64]) -> None:
         """Take in the traces of the rows of a block that are kept so far, one at least."""
@@ -166,9 +170,19 @@ class Decisions:
             raise DataError(f"corpus {corpus}", found, f"more than {told}", REMEDY)
         sides = self._src, self._tgt
         near = self._config.leaks.near
-        find_near = None if near is None else Kin(self._near, pool, near).find
+
+        def find_near(rows: Places) -> Links:
+            chosen = np.zeros(len(pool), np.bool_)
+            chosen[rows] = True
+            return np.concatenate([NO_LINKS, *self._near(pool, chosen, near or 1.0)])
+
         chosen = split_off(
-            corpus, sides, pool, wanted, self._config.split.seed, find_near=find_near
+            corpus,
+            sides,
+            pool,
+            wanted,
+            self._config.split.seed,
+            find_near=None if near is None else find_near,
         )
         self.fates[pool] = TRAIN
         made = np.zeros(len(pool), np.bool_)

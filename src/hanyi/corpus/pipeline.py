@@ -58,6 +58,7 @@ def prepare(
             decisions = Decisions(parts, config, work, workers)
             sinks = _Sinks(names, funnel, rejected, spool, decisions)
             _clean(_jobs(raw, parts), Cleaner(config.rules, languages), workers, sinks)
+            check_sides(parts, funnel)
             decisions.decide()
             _write(temporary, parts, workers, sinks)
         _write_corpora(temporary, parts)
@@ -205,6 +206,18 @@ def _write_corpora(directory: Path, parts: list[Part]) -> None:
     weights = {part.corpus: part.weight for part in parts}
     corpora = [{"name": name, "weight": weight} for name, weight in sorted(weights.items())]
     write_header(directory / CORPORA, KIND, VERSION, {"corpora": corpora})
+
+
+def check_sides(parts: list[Part], funnel: Funnel) -> None:
+    """Raise `DataError` when most rows of a part have the languages the wrong way round."""
+    for part in parts:
+        swapped = funnel.rejected[part.corpus, part.role, "swapped"]
+        if 2 * swapped > funnel.read[part.corpus, part.role]:
+            raise DataError(
+                f"corpus {part.corpus}, {part.role}", f"the languages swapped in {swapped} rows",
+                "source and target as `languages` says",
+                "swap src_column and tgt_column, or languages.src and languages.tgt",
+            )  # fmt: skip
 
 
 def check_filled(raw: Path, funnel: Funnel) -> None:
