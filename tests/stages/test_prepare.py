@@ -211,6 +211,17 @@ def test_splits_made_here_are_kept_from_other_corpora(project: Project) -> None:
     assert metrics["rejected"]["leak"] == 8
 
 
+def test_splits_made_here_are_kept_from_a_part_for_train_of_the_same_corpus(
+    project: Project,
+) -> None:
+    pairs = rows(40, "甲")
+    again = [(src, f"{tgt} Again and again") for src, tgt in pairs]
+    project(("a", "all", pairs), ("a", "train", again))
+    metrics = prepare.main(Tracker())
+    assert metrics["splits"] == {"train": 64, "valid": 3, "test": 5}
+    assert metrics["rejected"]["leak"] == 8
+
+
 @pytest.mark.parametrize(("duplicates", "taken"), [("none", 0), ("exact", 1), ("folded", 2)])
 def test_duplicates(project: Project, duplicates: str, taken: int) -> None:
     pairs = [*rows(30), ("句子1。", "句子 number 1."), ("句子 1！", "句子 Number 1")]

@@ -94,8 +94,10 @@ class Decisions:
         self._reject(self._sharing(self._are(VALID), self._are(TEST)), LEAK)
         self._guard(self._are(TRAIN, UNDIVIDED), given)
         for corpus in dict.fromkeys(part.corpus for part in self._parts if part.role == WHOLE):
-            made = self._divide(corpus)
-            self._guard(self._are(TRAIN, UNDIVIDED) & ~self._of_corpus(corpus), made)
+            pool = self._of_corpus(corpus) & self._are(UNDIVIDED)
+            made = self._divide(corpus, pool)
+            # What was divided is free of leaks already; the corpus may have a part for train too.
+            self._guard(self._are(TRAIN, UNDIVIDED) & ~pool, made)
         self._remove_near_duplicates()
 
     def _are(self, *fates: int) -> Mask:
@@ -157,9 +159,8 @@ class Decisions:
         blocks = [self._folded.read(number, rows) for number in self._folded.blocks(rows)]
         return pa.concat_arrays([block[side] for side in SIDES for block in blocks])
 
-    def _divide(self, corpus: str) -> Mask:
-        """Divide a corpus into the splits that it has no part for; give the rows of valid, test."""
-        pool = self._of_corpus(corpus) & self._are(UNDIVIDED)
+    def _divide(self, corpus: str, pool: Mask) -> Mask:
+        """Divide `pool` into the splits that its corpus has no part for; give the held-out rows."""
         roles = {part.role for part in self._parts if part.corpus == corpus}
         sizes = {"test": self._config.split.test, "valid": self._config.split.valid}
         wanted = {split: size for split, size in sizes.items() if split not in roles}
