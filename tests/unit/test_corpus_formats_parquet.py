@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -136,6 +140,17 @@ def test_broken_files_are_refused(path: Path, cut: int) -> None:
     path.write_bytes(path.read_bytes()[:cut])
     with pytest.raises(DataError, match=r"pairs\.parquet: no Parquet"):
         parquet.inspect(make_input(path))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_packed_tables(path: Path, pack: Callable[[bytes], bytes]) -> None:
+    writer.write_table(pa.table({"en": EN, "zh": ZH}), path)
+    packed = pack(path.read_bytes())
+    path.write_bytes(packed)
+    assert read_rows(parquet, make_input(path)) == PAIRS
+    path.write_bytes(packed[:-9])
+    with pytest.raises(DataError, match=r"pairs.parquet: broken \w+ data"):
+        read_rows(parquet, make_input(path))
 
 
 def test_a_broken_page_is_told(path: Path) -> None:

@@ -67,7 +67,8 @@ def decide_encoding(file: Input) -> Input:
     if len(told) > 1:
         raise DataError(
             file.name, f"{found[0]} beside {found[1]}", "two files in one encoding",
-            f"convert one, such as with `iconv -f {found[0]} -t {found[1]}`",
+            f"convert one, such as with `iconv -f {found[0]} -t {found[1]}`; or set"
+            f" {file.section}.encoding, and lines that are in no such are rejected",
         )  # fmt: skip
     encoding = told.pop() if told else "utf-8"
     for sample, guess, name in zip(samples, found, file.names, strict=True):

@@ -49,12 +49,19 @@ PACKINGS = (
 )
 SUFFIXES = (".gz", ".xz", ".bz2", ".zst")
 BUFFER_BYTES = 1 << 20
+_HEAD_BYTES = 16
 _TAR, _TAR_AT = b"ustar", 257
 
 
 def packing_of(head: bytes) -> Packing | None:
     """Tell by its first bytes how a file is packed; None for a plain one."""
     return next((kind for kind in PACKINGS if kind.magic.match(head)), None)
+
+
+def is_packed(path: Path, name: str | None = None) -> bool:
+    """Tell whether a file is packed; raise `DataError` where `open_bytes` would."""
+    with open_bytes(path, name), path.open("rb") as plain:
+        return packing_of(plain.read(_HEAD_BYTES)) is not None
 
 
 @contextmanager
@@ -67,7 +74,7 @@ def open_bytes(path: Path, name: str | None = None) -> Iterator[BinaryIO]:
     where, kind = name or str(path), None
     try:
         with path.open("rb") as plain:
-            kind = packing_of(plain.peek(16))
+            kind = packing_of(plain.peek(_HEAD_BYTES))
             if kind and kind.unpack is None:
                 raise _archive(where, f"a {kind.name} archive")
             file: BinaryIO = plain

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import pathlib
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +18,7 @@ from pyarrow import parquet
 
 from hanyi.corpus.formats.inputs import Input
 from hanyi.corpus.formats.named import find_pair, listed
+from hanyi.corpus.formats.packing import is_packed, open_bytes
 from hanyi.corpus.tables import ROW_GROUP, ROWS
 from hanyi.errors import DataError
 
@@ -66,14 +70,32 @@ def read(file: Input) -> Iterator[pa.RecordBatch]:
 
 @contextmanager
 def _opened(file: Input) -> Iterator[parquet.ParquetFile]:
+    # Without buffering ahead: it would hold all that has been read until the file is closed.
+    options = {"pre_buffer": False, "buffer_size": 1 << 20}
+    with (
+        _unpacked(file) as source,
+        _readable(file),
+        parquet.ParquetFile(source, **options) as table,
+    ):
+        yield table
+
+
+@contextmanager
+def _unpacked(file: Input) -> Iterator[pathlib.Path | IO[bytes]]:
+    """Give the file; where it is packed a temporary one, as Parquet is read from its end."""
+    if not is_packed(file.path, file.name):
+        yield file.path
+        return
+    with TemporaryFile() as temporary:
+        with open_bytes(file.path, file.name) as unpacked:
+            shutil.copyfileobj(unpacked, temporary, 1 << 20)
+        yield temporary
+
+
+@contextmanager
+def _readable(file: Input) -> Iterator[None]:
     try:
-        # Without buffering ahead: it would hold all that has been read until the file is closed.
-        with parquet.ParquetFile(file.path, pre_buffer=False, buffer_size=1 << 20) as table:
-            yield table
-    except FileNotFoundError:
-        raise DataError(
-            file.name, "no such file", "a corpus file", "mend the name or put it there"
-        ) from None
+        yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(
             file.name, f"no Parquet that can be read ({str(error)[:200]})", "a whole Parquet file",
