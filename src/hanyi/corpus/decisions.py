@@ -87,6 +87,10 @@ class Decisions:
         divided, so that the splits made here come out as large as asked.
         """
         self._folded.finish()
+        with self._pair, self._src, self._tgt:
+            self._decide()
+
+    def _decide(self) -> None:
         roles = [ROLES.index(part.role) for part in self._parts]
         self.fates = self._of_parts(roles).astype(np.uint8)
         self._remove_duplicates()

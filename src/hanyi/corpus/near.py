@@ -96,7 +96,7 @@ class NearIndex:
 
     def _known(self, pieces: Pieces) -> tuple[Numbers, Numbers]:
         """Give the numbers of rare shingles that occur, and their rows."""
-        least = self._least[_slots(pieces.windows)]
+        least = self._least.take(_slots(pieces.windows))
         places, rows = pieces.valid(np.flatnonzero(least != _NEVER))
         enough = np.bincount(rows, minlength=1)[rows] >= least[places]
         short, short_rows = pieces.short()
@@ -157,6 +157,8 @@ def _rarest(rows: Numbers, frequencies: Numbers, wanted: Numbers) -> Numbers:
     return order[place_in_row < wanted[rows]]
 
 
-def _slots(values: Values) -> Values:
-    slots: Values = (values * _SCATTER) >> np.uint64(64 - _SLOT_BITS)
-    return slots
+def _slots(values: Values) -> Numbers:
+    slots = values * _SCATTER
+    slots >>= np.uint64(64 - _SLOT_BITS)
+    places: Numbers = slots.view(np.int64)  # which numpy looks up without a copy
+    return places

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import takewhile
 from typing import Generic, TypeVar
 
@@ -118,6 +119,7 @@ def visible(text: str, *, marks: bool = False) -> str:
     return WIDE_SPACES.sub(lambda run: "␣" * len(run[0]), shown) or EMPTY
 
 
+@lru_cache(1 << 14)
 def _is_hidden(character: str) -> bool:
     if character == " ":
         return False

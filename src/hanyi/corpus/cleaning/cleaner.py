@@ -17,6 +17,9 @@ from hanyi.corpus.languages import Languages
 
 SIDES = ("src", "tgt")
 KEPT = -1
+SLICE_ROWS = 8192
+"""Rows looked at together: with more, what is known of their characters leaves the caches."""
+NO_TEXT = pa.array([], pa.string())
 
 
 @dataclass(frozen=True)
@@ -68,11 +71,25 @@ class Cleaner:
         ]
 
     def clean(self, src: pa.StringArray, tgt: pa.StringArray, *, given: bool) -> Cleaned:
-        """Apply every rule.
+        """Apply every rule to the rows of a block, a slice at a time.
 
         `given` rows are of valid and test files: their source is repaired, as the input of a user
         will be, their reference stays as it is, and most filters spare them.
         """
+        slices = [
+            self._clean(src.slice(first, SLICE_ROWS), tgt.slice(first, SLICE_ROWS), given, first)
+            for first in range(0, len(src), SLICE_ROWS)
+        ]
+        if len(slices) == 1:
+            return slices[0]
+        return Cleaned(
+            pa.concat_arrays([NO_TEXT, *(one.src for one in slices)]),
+            pa.concat_arrays([NO_TEXT, *(one.tgt for one in slices)]),
+            np.concatenate([np.empty(0, np.int16), *(one.rejected for one in slices)]),
+            [change for one in slices for change in one.repaired],
+        )
+
+    def _clean(self, src: pa.StringArray, tgt: pa.StringArray, given: bool, first: int) -> Cleaned:
         block = Block(Side(src), Side(tgt), self._languages)
         rejected = np.full(len(src), KEPT, np.int16)
         repaired: list[Repaired] = []
@@ -91,7 +108,8 @@ class Cleaner:
                 side, found = _repair(block.side(name), name, rules)
                 block = replace(block, src=side) if name == "src" else replace(block, tgt=side)
                 repaired += found
-        return Cleaned(block.src.text, block.tgt.text, rejected, repaired)
+        moved = [replace(change, rows=change.rows + first) for change in repaired]
+        return Cleaned(block.src.text, block.tgt.text, rejected, moved)
 
 
 def _tag(block: Block, rules: Sequence[tuple[int, Any]]) -> tuple[Side, list[Repaired]]:
