@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +76,7 @@ class _Sinks:
     rejected: TableWriter
     spool: Spool
     decisions: Decisions
+    aside: list[tuple[Ids, pa.RecordBatch]] = field(default_factory=list)
 
     def reject(self, part: Part, reason: str, ids: Ids, rows: pa.RecordBatch) -> None:
         """Put rows of a block, which has the columns of `REJECTED` but the reason, aside."""
@@ -83,7 +84,16 @@ class _Sinks:
         reasons = pa.array([reason]).take(pa.array(np.zeros(rows.num_rows, np.int32)))
         block = pa.RecordBatch.from_arrays([*columns, reasons], schema=REJECTED)
         self.funnel.add_rejected(part.corpus, part.role, reason, ids, block)
-        self.rejected.write(block)
+        self.aside.append((ids, block))
+
+    def end_block(self) -> None:
+        """Write what a block had to put aside, in reading order: so its size leaves no trace."""
+        if self.aside:
+            ids, blocks = zip(*self.aside, strict=True)
+            order = pa.array(np.argsort(np.concatenate(ids)))
+            rows = pa.Table.from_batches(blocks).take(order).combine_chunks()
+            self.rejected.write(*rows.to_batches())
+            self.aside.clear()
 
 
 @dataclass(frozen=True)
@@ -135,6 +145,7 @@ def _clean(jobs: list[_Job], cleaner: Cleaner, workers: int, sinks: _Sinks) -> N
     with progress("clean", sum(job.rows for job in jobs), "rows") as advance:
         for done in ordered(work, jobs, workers):
             _sort_out(done, sinks)
+            sinks.end_block()
             advance(done.rows.num_rows)
     sinks.spool.finish()
 
@@ -182,6 +193,7 @@ def _write(directory: Path, parts: list[Part], workers: int, sinks: _Sinks) -> N
         for number, rows in zip(blocks, ordered(spool.read, blocks, workers), strict=True):
             part = parts[decisions.part_of[number]]
             _write_block(rows, part, decisions.fates[spool.places(number)], writers, sinks)
+            sinks.end_block()
             advance(rows.num_rows)
 
 
