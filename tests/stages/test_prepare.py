@@ -367,7 +367,13 @@ def test_full_disk_keeps_the_old_tables(project: Project, monkeypatch: pytest.Mo
 def test_bytes_depend_on_no_number_of_workers_and_no_block_size(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pairs = [*rows(60, "甲"), ("坏\u200b  的", "bad  ones"), ("!columns x", ""), ("甲1。", "x")] * 3
+    pairs = [
+        *rows(60, "甲"),
+        ("坏\u200b  的", "bad  ones"),
+        ("!columns x", ""),
+        ("甲1。", "x"),
+        ("!blank", ""),
+    ] * 3
     found = []
     for size, workers in ((7, "1"), (7, "3"), (64, "2"), (1 << 16, "1")):
         monkeypatch.setattr(tables, "ROW_GROUP", size)
