@@ -13,7 +13,7 @@ from hanyi.corpus.keys import bytes_of
 WIDTH = 6
 """Bytes of UTF-8 in a shingle: two Han characters, three Cyrillic or six Latin letters."""
 
-SLICE_ROWS = 2048
+SLICE_ROWS = 8192
 """Rows looked at together: more of them would not stay in the processor's cache."""
 
 _MASK = np.uint64((1 << 8 * WIDTH) - 1)
