@@ -55,15 +55,20 @@ def mutated(codes: NDArray[np.uint32], number: int) -> NDArray[np.uint32]:
     return out
 
 
-def write_copies(corpus: Path, copies: int, target: Path) -> int:
-    """Write the corpus and its mutated copies as one plain file; give the number of rows."""
+def write_copies(corpus: Path, copies: int, target: Path) -> None:
+    """Write the corpus and its mutated copies as one plain file."""
     with gzip.open(corpus) if corpus.suffix == ".gz" else corpus.open("rb") as file:
         data = file.read()
     codes = np.frombuffer(data.decode("utf-8").encode("utf-32-le"), np.uint32)
     with target.open("wb") as out:
         for number in range(copies):
             out.write(mutated(codes, number).tobytes().decode("utf-32-le").encode("utf-8"))
-    return copies * data.count(b"\n")
+
+
+def count_lines(path: Path) -> int:
+    """Count the lines of a file."""
+    with path.open("rb") as file:
+        return sum(piece.count(b"\n") for piece in iter(lambda: file.read(MIB), b""))
 
 
 def make_project(place: Path, name: str) -> None:
@@ -142,13 +147,16 @@ PEERS: dict[str, Callable[[Path, Path], None]] = {
 }
 
 
-def compare(corpus: Path, copies: int, most: dict[str, int]) -> None:
+def compare(corpus: Path, copies: int, *, peers: bool) -> None:
     """Measure everything on one size and print a table."""
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         place = Path(folder)
         inputs = place / "data/inputs"
         inputs.mkdir(parents=True)
-        rows = write_copies(corpus, copies, inputs / "bench.tsv")
+        # In a process of its own: a child's peak counts from what its parent holds.
+        command = [sys.executable, "-m", "benchmarks.corpus", "--corpus", str(corpus)]
+        measure([*command, "--copies", str(copies), "--write", str(inputs / "bench.tsv")], place)
+        rows = count_lines(inputs / "bench.tsv")
         make_project(place, "bench.tsv")
         print(
             f"\n{rows:,} rows, {(inputs / 'bench.tsv').stat().st_size / MIB:,.0f} MiB", flush=True
@@ -158,8 +166,8 @@ def compare(corpus: Path, copies: int, most: dict[str, int]) -> None:
             tell(stage, rows, run)
         seconds = sum(run.seconds for run in runs)
         tell("fetch + prepare", rows, Run(seconds, max(run.peak for run in runs)))
-        for name in PEERS:
-            if importlib.util.find_spec(name) and copies <= most.get(name, copies):
+        for name in PEERS if peers else ():
+            if importlib.util.find_spec(name):
                 paths = [str(inputs / "bench.tsv"), str(place / f"{name}.parquet")]
                 command = [sys.executable, "-m", "benchmarks.corpus", "--peer", name, *paths]
                 tell(name, rows, measure(command, place))
@@ -176,8 +184,9 @@ def main() -> None:
     ask = argparse.ArgumentParser(description=__doc__)
     ask.add_argument("--corpus", type=Path, help="TSV, plain or .gz: target, then source")
     ask.add_argument("--copies", type=int, nargs="+", default=[1, 10])
-    ask.add_argument("--pandas-copies", type=int, default=10, help="largest size for pandas")
+    ask.add_argument("--largest-for-peers", type=int, default=10, help="copies, at most")
     ask.add_argument("--peer", nargs=3, help=argparse.SUPPRESS)
+    ask.add_argument("--write", type=Path, help=argparse.SUPPRESS)
     asked = ask.parse_args()
     if asked.peer:
         name, path, out = asked.peer
@@ -185,8 +194,11 @@ def main() -> None:
         return
     if asked.corpus is None:
         ask.error("--corpus is needed")
+    if asked.write:
+        write_copies(asked.corpus.resolve(), asked.copies[0], asked.write)
+        return
     for copies in asked.copies:
-        compare(asked.corpus, copies, {"pandas": asked.pandas_copies})
+        compare(asked.corpus.resolve(), copies, peers=copies <= asked.largest_for_peers)
 
 
 if __name__ == "__main__":
