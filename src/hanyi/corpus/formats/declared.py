@@ -38,5 +38,8 @@ def declared_encoding(head: bytes, pattern: re.Pattern[bytes], where: str) -> st
         return known_encoding(name)
     except ValueError:
         raise DataError(
-            where, f"text that says it is {name}", "a known encoding", "convert the file to UTF-8"
+            where,
+            f"text that says it is {name[:40]}",
+            "a known encoding",
+            "convert the file to UTF-8",
         ) from None

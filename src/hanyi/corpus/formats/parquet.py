@@ -48,7 +48,7 @@ def inspect(file: Input) -> Input:
             kind = _kind(schema, _path(file, schema, column, key))
             if not _is_text(kind):
                 raise DataError(
-                    file.name, f"{kind} in column {column}", "text",
+                    file.name, f"{str(kind)[:100]} in column {column[:100]}", "text",
                     f"set {file.section}.{key}, to one of {listed(_texts(schema))}",
                 )  # fmt: skip
     return replace(file, reading=replace(file.reading, src_column=src, tgt_column=tgt))

@@ -12,6 +12,7 @@ from hanyi.corpus.formats.arrays import Layout
 from hanyi.corpus.formats.encodings import decide_encoding, guess_of
 from hanyi.corpus.formats.headers import looks_like_names
 from hanyi.corpus.formats.inputs import AUTO, Input
+from hanyi.corpus.formats.named import listed
 from hanyi.corpus.formats.plausible import check_line_ends, check_sides
 from hanyi.errors import DataError
 
@@ -110,7 +111,7 @@ def _number(file: Input, header: list[Record], side: str, wanted: int | str) -> 
         times = f"{names.count(wanted)} columns" if wanted in names else "no column"
         raise DataError(
             f"{file.name}:{header[0].line}", f"{times} {wanted!r}",
-            f"one of {', '.join(map(repr, names))}", f"set {key}",
+            f"one of {listed([repr(name[:40]) for name in names])}", f"set {key}",
         )  # fmt: skip
     return names.index(wanted)
 
@@ -176,8 +177,9 @@ def _better(rows: list[Record], delimiter: str, number: int) -> str:
 def _check_header(file: Input, first: Record) -> None:
     src, tgt = (first.fields[number] for number in _numbers(file))
     if looks_like_names(src, tgt):
+        found = f"a header row ({src[:40]!r}, {tgt[:40]!r})"
         raise DataError(
-            f"{file.name}:{first.line}", f"a header row ({src!r}, {tgt!r})", "a sentence pair",
+            f"{file.name}:{first.line}", found, "a sentence pair",
             f"set {file.section}.header: true",
         )  # fmt: skip
 

@@ -265,6 +265,6 @@ class _Parser:
 
     def _refuse_entity(self, name: str, *_: object) -> None:
         raise DataError(
-            f"{self._name}:{self._expat.CurrentLineNumber}", f"a declaration of entity {name}",
+            f"{self._name}:{self._expat.CurrentLineNumber}", f"a declaration of entity {name[:40]}",
             "TMX, which has none", "resolve the entities and take the DOCTYPE away",
         )  # fmt: skip
