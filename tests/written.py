@@ -13,6 +13,8 @@ import json
 import lzma
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
+from random import Random
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
@@ -174,3 +176,20 @@ def names_of(format_: str) -> list[str]:
 def read_as(format_: str, text: str) -> str:
     """Give a text as its reader does: in SGM any run of white space is one space."""
     return re.sub(r"\s+", " ", text).strip() if format_ == "sgm" else text
+
+
+@cache
+def sentences(count: int) -> list[Unit]:
+    """Give pairs that have nothing in common."""
+    random = Random(1)
+
+    def word() -> str:
+        return "".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=random.randint(4, 9)))
+
+    return [
+        Unit(
+            "".join(random.choices([chr(code) for code in range(0x4E00, 0x9000)], k=12)) + "。",
+            " ".join(word() for _ in range(7)).capitalize() + "…",  # so that both sides tell UTF-8
+        )
+        for _ in range(count)
+    ]

@@ -7,9 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from random import Random
 from typing import Any
 from unittest.mock import patch
 
@@ -29,7 +27,7 @@ from hanyi.corpus.pipeline import prepare
 from hanyi.corpus.sources import FetchConfig, fetch_corpora
 from hanyi.errors import DataError
 from hanyi.params import parse, read_params
-from tests.written import LINES_INSIDE, PACK, WRITERS, Unit, names_of, read_as
+from tests.written import LINES_INSIDE, PACK, WRITERS, Unit, names_of, read_as, sentences
 
 PARAMS = read_params(Path(__file__).parents[2] / "params.yaml")
 LANGUAGES = Languages(src="zh", tgt="en")
@@ -79,23 +77,6 @@ def prepared(files: Project, workers: int = 1, **values: Any) -> dict[str, Any]:
     split = {"valid": 3, "test": 5, "seed": 1}
     config = parse("prepare", PrepareConfig, {**PARAMS["prepare"], "split": split, **values})
     return prepare(files.raw, files.prepared, config, LANGUAGES, workers).metrics()
-
-
-@cache
-def sentences(count: int) -> list[Unit]:
-    """Give pairs that have nothing in common."""
-    random = Random(1)
-
-    def word() -> str:
-        return "".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=random.randint(4, 9)))
-
-    return [
-        Unit(
-            "".join(random.choices([chr(code) for code in range(0x4E00, 0x9000)], k=12)) + "。",
-            " ".join(word() for _ in range(7)).capitalize() + "…",  # so that both sides tell UTF-8
-        )
-        for _ in range(count)
-    ]
 
 
 def any_text(format_: str) -> st.SearchStrategy[str]:
