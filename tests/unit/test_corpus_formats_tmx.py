@@ -135,6 +135,12 @@ def test_an_encoding_that_is_given_goes_before_what_the_file_says(path: Path) ->
         tmx.inspect(make_input(path))
 
 
+@pytest.mark.parametrize("written", ["utf-16", "utf-16-le"])
+def test_utf16_that_is_given_needs_no_mark(path: Path, written: str) -> None:
+    path.write_bytes((HEAD + GOOD + TAIL).encode(written))
+    assert read_rows(tmx, make_input(path, encoding="utf-16")) == [Row(4, "你好。", "Hi.", None)]
+
+
 def test_what_xml_cannot_hold_spoils_its_unit_only(path: Path) -> None:
     bad = [
         unit(("zh", "好"), ("en", f"a{wrong}b")).encode("utf-8").replace(b"BYTE", byte)

@@ -59,7 +59,7 @@ def blocks(
     """
     encoding = known_encoding(encoding)
     if encoding == "utf-16":
-        encoding = _byte_order(path, name)
+        encoding = byte_order(path, name)
     first = True
     for block in _whole_lines(path, encoding, name, size or BLOCK_BYTES):
         text = block if encoding == "utf-8" else _transcoded(block, encoding)
@@ -141,6 +141,7 @@ def _transcoded(block: bytes, encoding: str) -> bytes:
     return b"".join(found)
 
 
-def _byte_order(path: Path, name: str | None) -> str:
+def byte_order(path: Path, name: str | None = None) -> str:
+    """Tell which UTF-16 a file is in by its mark; little-endian, as most are, where it has none."""
     with open_bytes(path, name) as file:
         return "utf-16-be" if file.read(2) == codecs.BOM_UTF16_BE else "utf-16-le"

@@ -22,6 +22,7 @@ from hanyi.corpus.formats.encodings import guess_encoding
 from hanyi.corpus.formats.inputs import AUTO, Input
 from hanyi.corpus.formats.named import listed
 from hanyi.corpus.formats.packing import open_bytes
+from hanyi.corpus.formats.text import byte_order
 from hanyi.corpus.languages import Languages, side_of
 from hanyi.corpus.tables import Row, row_blocks
 from hanyi.errors import DataError
@@ -144,10 +145,11 @@ def _row(unit: Unit, languages: Languages) -> tuple[Row, bool]:
 def _units(file: Input) -> Iterator[Unit]:
     """Parse the file, a piece at a time; nothing of a unit stays once it is given."""
     parser = _Parser(file.name)
+    encoding = file.reading.encoding
+    if encoding == "utf-16":  # Python would insist on the mark
+        encoding = byte_order(file.path, file.name)
     with open_bytes(file.path, file.name) as raw:
-        text = io.TextIOWrapper(
-            raw, encoding=file.reading.encoding, errors="hanyi.mark", newline=""
-        )
+        text = io.TextIOWrapper(raw, encoding=encoding, errors="hanyi.mark", newline="")
         for piece in _pieces(text):
             yield from parser.feed(piece)
         yield from parser.feed("", last=True)
