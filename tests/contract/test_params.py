@@ -16,8 +16,7 @@ from hanyi.errors import ParamsError
 from hanyi.params import load_section, parse, read_params
 
 ROOT = Path(__file__).resolve().parents[2]
-# Sections that belong to no single stage: `languages` is used by fetch and prepare, `model` by train,
-# `check` by the gate.
+# Sections of no single stage: `languages` of fetch and prepare, `model` of train, `check` of the gate.
 EXTRA_SECTIONS = ("languages", "model", "check")
 PRESETS = sorted(path.name for path in (ROOT / "presets").glob("*.yaml"))
 
