@@ -16,7 +16,7 @@ from hanyi.errors import ParamsError
 from hanyi.params import load_section, parse, read_params
 
 ROOT = Path(__file__).resolve().parents[2]
-# Sections of no single stage: fetch and prepare share `languages`; train reads `model`, the gate `check`.
+# Sections of no single stage: `languages` (fetch, prepare), `model` (train), `check` (the gate).
 EXTRA_SECTIONS = ("languages", "model", "check")
 PRESETS = sorted(path.name for path in (ROOT / "presets").glob("*.yaml"))
 
