@@ -120,6 +120,12 @@ def test_undecodable_bytes_in_the_header(path: Path) -> None:
         po.inspect(make_input(path))
 
 
+def test_a_message_without_end_does_not_take_for_ever(path: Path) -> None:
+    path.write_text(HEAD + 'msgid "x"\nmsgstr ""\n' + '"xxxxxxxxxxxxxxxxxxxxxxxxxxx"\n' * 1_000_000)
+    with pytest.raises(DataError, match=r":\d+: a message of more than 10,000 lines"):
+        read_rows(po, make_input(path))
+
+
 @pytest.mark.parametrize("charset", ["GB18030", "gb2312", "Big5", "CHARSET", "utf-8"])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_the_charset_of_the_header(path: Path, charset: str, pack) -> None:  # type: ignore[no-untyped-def]

@@ -28,6 +28,9 @@ REASONS = ("encoding", "obsolete", "fuzzy", "untranslated")
 
 MESSAGE, TRANSLATION = "msgid", "msgstr"
 
+MESSAGE_LINES = 10_000
+"""The longest message: polib copies all of it for each line more."""
+
 _CHARSET = re.compile(rb"""Content-Type:[^"\n]*?charset=([A-Za-z0-9._:-]+)""", re.IGNORECASE)
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _KEYWORD = r"(?:(?:(msgid)|msgctxt|msgid_plural|msgstr)[ \t]+|msgstr\[\d\][ \t]*)"
@@ -126,7 +129,7 @@ def _fault(entry: polib.POEntry, message: str, translation: str) -> str | None:
 
 def _parsed(file: Input) -> polib.POFile:
     """Parse the file; raise `DataError` with the line for all that polib would pass over."""
-    text, messages = _Lines(), 0
+    text, messages, begun = _Lines(), 0, 0
     for number, line in enumerate(lines(file.path, file.reading.encoding, file.name), start=1):
         stripped = line.strip(" \t")
         flags = stripped.startswith("#,") and len(stripped.split()) > 1
@@ -138,6 +141,9 @@ def _parsed(file: Input) -> polib.POFile:
         if not found:
             raise _broken(file, number, f"{line[:40]!r}".replace(MARK, "\ufffd"))
         messages += found[1] is not None
+        begun = begun if stripped.lstrip("#~ \t").startswith('"') else number
+        if number - begun > MESSAGE_LINES:
+            raise _broken(file, begun, f"a message of more than {MESSAGE_LINES:,} lines")
         text.append(stripped)
     try:
         entries = polib.pofile(text, encoding="utf-8")  # they are text already
