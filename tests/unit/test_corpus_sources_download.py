@@ -10,32 +10,20 @@ import random
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from hanyi.corpus.sources import download as module
 from hanyi.corpus.sources import transfer
 from hanyi.corpus.sources.download import cache_root, download, file_name
 from hanyi.corpus.sources.transfer import plain
 from hanyi.errors import ArtifactError, DataError
-from tests.loopback import Page, Site, serving
+from tests.loopback import Page, Site
 
 BODY = random.Random(1).randbytes(300_000)
 OTHER = random.Random(2).randbytes(300_000)
 SUM = hashlib.sha256(BODY).hexdigest()
 WHERE = "fetch.corpora.0"
-
-
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(module, "FIRST_WAIT", 0.01)
-    with serving() as made:
-        yield made
 
 
 def refused(url: str, *words: str, sha256: str | None = None) -> None:

@@ -8,7 +8,7 @@ import os
 import sys
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -17,12 +17,11 @@ import pytest
 from mtdata.entry import Entry
 
 from hanyi.corpus.languages import Languages
-from hanyi.corpus.sources import download as downloading
 from hanyi.corpus.sources.archives import unpack_member
 from hanyi.corpus.sources.public import Public, fetch_public
 from hanyi.corpus.sources.testsets import fetch_test_set
 from hanyi.errors import DataError
-from tests.loopback import Page, Site, serving
+from tests.loopback import Page, Site
 
 WHERE = "fetch.corpora.0"
 ZH_EN = Languages(src="zh", tgt="en")
@@ -50,16 +49,6 @@ def taped(members: dict[str, bytes]) -> bytes:
 
 def entry(name: str, url: Any, ext: str, **more: Any) -> Entry:
     return Entry(name, url=url, ext=ext, **more)
-
-
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DVC_ROOT", raising=False)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(downloading, "FIRST_WAIT", 0.01)
-    with serving() as made:
-        yield made
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from pyarrow import parquet
 
 from hanyi.corpus import tables
-from hanyi.corpus.tables import PAIRS, ROWS, Row, TableWriter, read_table, row_blocks
+from hanyi.corpus.tables import PAIRS, ROWS, Row, TableWriter, row_blocks
 
 
 def block(first: int, rows: int) -> pa.RecordBatch:
@@ -37,7 +37,7 @@ def test_blocks_leave_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(set(written)) == 1
     with parquet.ParquetFile(tmp_path / "a") as file:
         assert [file.metadata.row_group(group).num_rows for group in range(4)] == [10, 10, 10, 5]
-    assert pa.Table.from_batches(read_table(tmp_path / "a")).to_pylist() == block(0, 35).to_pylist()
+    assert parquet.read_table(tmp_path / "a").to_pylist() == block(0, 35).to_pylist()
 
 
 def test_no_rows(tmp_path: Path) -> None:

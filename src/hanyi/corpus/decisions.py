@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,10 +15,11 @@ from numpy.typing import NDArray
 from hanyi.corpus.cleaning.blocks import Mask
 from hanyi.corpus.cleaning.config import PrepareConfig
 from hanyi.corpus.digests import DigestStore, first_occurrence, members
+from hanyi.corpus.funnel import COMPARISONS
 from hanyi.corpus.keys import Keys, fold_column, folded_keys, pair_keys
 from hanyi.corpus.near import NearIndex
 from hanyi.corpus.near_duplicates import Texts, near_duplicates
-from hanyi.corpus.pairs import ROLES, WHOLE, Part
+from hanyi.corpus.pairs import ROLES, SIDES, WHOLE, Part
 from hanyi.corpus.splits import REMEDY, split_off
 from hanyi.corpus.spool import FOLDED, Spool
 from hanyi.corpus.workers import ordered
@@ -25,12 +27,10 @@ from hanyi.errors import DataError
 
 log = logging.getLogger("hanyi.corpus")
 
-FATES = (*ROLES, "duplicate", "near_duplicate", "leak", "near_leak")
+FATES = (*ROLES, *COMPARISONS)
 """A row is in a split, not yet in one ("all"), or rejected for a reason."""
 
 TRAIN, VALID, TEST, UNDIVIDED, DUPLICATE, NEAR_DUPLICATE, LEAK, NEAR_LEAK = range(len(FATES))
-
-SIDES = ("src", "tgt")
 
 Places = NDArray[np.int64]
 Links = NDArray[np.int64]
@@ -148,15 +148,19 @@ class Decisions:
         index = NearIndex(self._texts(held), similarity)
 
         def search(number: int) -> Links:
-            rows = self._folded.read(number, asked)
-            within = self._folded.places(number)
-            places = within.start + np.flatnonzero(asked[within])
+            places, rows = self._read(number, asked)
             pairs = np.concatenate([index.pairs(rows[side]) for side in SIDES])
             # The index holds the sources of the held-out rows, then their targets.
             found = places[pairs[:, 0]], held_places[pairs[:, 1] % len(held_places)]
             return np.stack(found, axis=1)
 
         yield from ordered(search, self._folded.blocks(asked), self._workers)
+
+    def _read(self, number: int, asked: Mask) -> tuple[Places, pa.RecordBatch]:
+        """Give the rows of a block that are asked about, folded, and their places."""
+        within = self._folded.places(number)
+        places = within.start + np.flatnonzero(asked[within])
+        return places, self._folded.read(number, asked)
 
     def _texts(self, rows: Mask) -> pa.StringArray:
         """Give the source sentences of rows, then the target sentences."""
@@ -176,18 +180,13 @@ class Decisions:
         sides = self._src, self._tgt
         near = self._config.leaks.near
 
-        def find_near(rows: Places) -> Links:
-            chosen = np.zeros(len(pool), np.bool_)
-            chosen[rows] = True
-            return np.concatenate([NO_LINKS, *self._near(pool, chosen, near or 1.0)])
-
         chosen = split_off(
             corpus,
             sides,
             pool,
             wanted,
             self._config.split.seed,
-            find_near=None if near is None else find_near,
+            find_near=None if near is None else partial(self._kin, pool, near),
         )
         self.fates[pool] = TRAIN
         made = np.zeros(len(pool), np.bool_)
@@ -195,6 +194,12 @@ class Decisions:
             self.fates[rows] = ROLES.index(split)
             made[rows] = True
         return made
+
+    def _kin(self, pool: Mask, similarity: float, rows: Places) -> Links:
+        """Give the links of a pool with some of its rows."""
+        chosen = np.zeros(len(pool), np.bool_)
+        chosen[rows] = True
+        return np.concatenate([NO_LINKS, *self._near(pool, chosen, similarity)])
 
     def _remove_near_duplicates(self) -> None:
         """Reject training pairs that resemble an earlier one on both sides."""
@@ -205,9 +210,8 @@ class Decisions:
 
         def blocks() -> Iterator[Texts]:
             for number in self._folded.blocks(train):
-                rows = self._folded.read(number, train)
-                within = self._folded.places(number)
-                yield Texts(within.start + np.flatnonzero(train[within]), rows["src"], rows["tgt"])
+                places, rows = self._read(number, train)
+                yield Texts(places, rows["src"], rows["tgt"])
 
         found = near_duplicates(blocks, similarity, self._work, self._workers)
         self.fates[found[:, 0]] = NEAR_DUPLICATE

@@ -13,13 +13,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hanyi.corpus.formats import REASONS as FAULTS
-from hanyi.corpus.pairs import SPLITS
+from hanyi.corpus.pairs import SIDES, SPLITS
 from hanyi.corpus.samples import MOST, Rejection, Repair, Smallest, change, excerpt
 
 COMPARISONS = ("duplicate", "near_duplicate", "leak", "near_leak")
 """Reasons that come from other rows, looked for after the rules."""
 
-SIDES = ("src", "tgt")
 HEAVY_SHARE = 0.2
 
 

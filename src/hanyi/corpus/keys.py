@@ -11,6 +11,8 @@ import xxhash
 from numpy.typing import NDArray
 from pyarrow import compute
 
+from hanyi.corpus.cleaning.characters import CODE_POINTS, Table
+
 Keys = NDArray[np.uint64]
 """Keys of rows, uint64 [rows, 2]: the upper and the lower half of 128 bits."""
 
@@ -20,8 +22,7 @@ BETWEEN = b"\xff"
 _SLICE_ROWS = 2048
 """Rows folded at a time: more of them would not stay in the processor's cache."""
 
-_CODES = 0x110000
-_DROPPED, _EXPANDS, _UNKNOWN = _CODES, _CODES + 1, _CODES + 2
+_DROPPED, _EXPANDS = CODE_POINTS, CODE_POINTS + 1
 
 
 def fold(text: str) -> str:
@@ -43,10 +44,10 @@ def fold_column(texts: pa.StringArray) -> pa.StringArray:
 def _fold_slice(texts: pa.StringArray) -> pa.StringArray:
     text, offsets = bytes_of(texts)
     joined = bytes(text)
-    codes = np.frombuffer(joined.decode("utf-8").encode("utf-32-le"), np.uint32)
-    folded = _TABLE.look_up(codes)
+    codes = code_points(joined)
+    folded = _TABLE[codes]
     starts = _characters_before(joined, offsets, len(codes))
-    kept = folded < _CODES
+    kept = folded < CODE_POINTS
     before = _kept_before(kept, starts)
     output = np.compress(kept, folded).tobytes().decode("utf-32-le").encode("utf-8")
     column = pa.StringArray.from_buffers(
@@ -74,6 +75,11 @@ def bytes_of(texts: pa.StringArray) -> tuple[memoryview, NDArray[np.int64]]:
     offsets = np.frombuffer(offset_buffer, np.int32)[texts.offset : texts.offset + len(texts) + 1]
     first, last = offsets[0], offsets[-1]
     return memoryview(text or b"")[first:last], offsets.astype(np.int64) - first
+
+
+def code_points(joined: bytes) -> NDArray[np.uint32]:
+    """Give the code points of UTF-8 text, `[chars]`."""
+    return np.frombuffer(joined.decode("utf-8").encode("utf-32-le"), np.uint32)
 
 
 def folded_keys(folded: pa.StringArray) -> Keys:
@@ -111,26 +117,15 @@ class _Folded(dict[int, str | None]):
 _FOLDED = _Folded()
 
 
-class _Table:
-    """The same table for arrays of code points: the folded code point, or one of two marks."""
-
-    def __init__(self) -> None:
-        self._folded = np.full(_CODES, _UNKNOWN, np.uint32)
-
-    def look_up(self, codes: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Give the folded code points, `_DROPPED` or `_EXPANDS`; threads may look up at once."""
-        folded = self._folded[codes]
-        unknown = np.flatnonzero(folded == _UNKNOWN)
-        if unknown.size:
-            for code in np.unique(codes[unknown]).tolist():
-                kept = _FOLDED[code]
-                mark = _DROPPED if kept is None else _EXPANDS
-                self._folded[code] = ord(kept) if kept is not None and len(kept) == 1 else mark
-            folded[unknown] = self._folded[codes[unknown]]
-        return folded
+def _folded_code(char: str) -> int:
+    """Give what one character is folded to, as a code point, or one of two marks."""
+    kept = _FOLDED[ord(char)]
+    if kept is None:
+        return _DROPPED
+    return ord(kept) if len(kept) == 1 else _EXPANDS
 
 
-_TABLE = _Table()
+_TABLE = Table(_folded_code, np.uint32)
 
 
 def _characters_before(

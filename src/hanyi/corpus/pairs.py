@@ -13,6 +13,7 @@ LIST = "corpora.json"
 KIND = "hanyi.raw"
 VERSION = 2
 
+SIDES = ("src", "tgt")
 SPLITS = ("train", "valid", "test")
 WHOLE = "all"
 """Role of a part whose rows `prepare` divides into the splits that its corpus has no part for."""

@@ -13,6 +13,8 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hanyi.corpus.shingles import scatter
+
 MOST = 20
 """Samples of a step, at most."""
 
@@ -79,11 +81,7 @@ class Smallest(Generic[Item]):
 
 def splitmix64(ids: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Scatter ids over all 64-bit numbers, one to one (Steele, Lea and Flood 2014)."""
-    mixed: NDArray[np.uint64] = ids.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed ^= mixed >> np.uint64(31)
-    return mixed
+    return scatter(ids.astype(np.uint64), 0)
 
 
 def excerpt(text: str, start: int = 0, *, marks: bool = False) -> str:

@@ -105,9 +105,3 @@ class TableWriter:
         table = pa.Table.from_batches(self._waiting, schema=self._schema)
         self._writer.write_table(table, ROW_GROUP)
         self._waiting, self._room = [], ROW_GROUP
-
-
-def read_table(path: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """Give a Parquet file in blocks of at most `ROW_GROUP` rows, in order."""
-    with parquet.ParquetFile(path) as file:
-        yield from file.iter_batches(batch_size=ROW_GROUP, columns=columns, use_threads=False)

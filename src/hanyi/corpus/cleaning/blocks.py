@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,21 +14,13 @@ from numpy.typing import NDArray
 
 from hanyi.corpus.cleaning.characters import CLASSES, LETTERS, UNSPACED, Class
 from hanyi.corpus.cleaning.traits import TRAITS, Trait
+from hanyi.corpus.keys import bytes_of, code_points
 from hanyi.corpus.languages import Languages
 
 Mask = NDArray[np.bool_]
 
 _UNSPACED = np.isin(np.arange(len(Class)), UNSPACED)
 _OTHER = ~np.isin(np.arange(len(Class)), [*UNSPACED, Class.SPACE, Class.WHITE])
-
-
-def text_codes(text: pa.StringArray) -> NDArray[np.uint32]:
-    """Give the code points of all texts, one after the other."""
-    start, end = text.offset, text.offset + len(text)
-    offsets = np.frombuffer(text.buffers()[1], np.int32)[start : end + 1]
-    data = text.buffers()[2]
-    joined = bytes(memoryview(data)[offsets[0] : offsets[-1]]) if data else b""
-    return np.frombuffer(joined.decode("utf-8").encode("utf-32-le"), np.uint32)
 
 
 class Side:
@@ -43,7 +36,7 @@ class Side:
     @cached_property
     def codes(self) -> NDArray[np.uint32]:
         """Code points, `[chars]`."""
-        return text_codes(self.text)
+        return code_points(bytes(bytes_of(self.text)[0]))
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
@@ -167,3 +160,13 @@ class Block:
     def side(self, name: str) -> Side:
         """Give the side called src or tgt."""
         return self.src if name == "src" else self.tgt
+
+    def confirmed(self, suspects: Mask, test: Callable[[str, str], bool]) -> Mask:
+        """Tell which of the suspected pairs pass a test of their two texts."""
+        found = np.zeros(self.src.rows, np.bool_)
+        rows = np.flatnonzero(suspects)
+        found[rows] = [
+            test(src, tgt)
+            for src, tgt in zip(self.src.strings(rows), self.tgt.strings(rows), strict=True)
+        ]
+        return found

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from hanyi.corpus.cleaning.blocks import Block, Mask, Side
 from hanyi.corpus.cleaning.characters import Class, Table, classify
+from hanyi.corpus.cleaning.scripts import check_share
 from hanyi.corpus.languages import scripts
 from hanyi.params import config
 
@@ -56,8 +57,7 @@ class Unsegment:
 
     def __post_init__(self) -> None:
         """Check the range."""
-        if not 0 < self.share <= 1:
-            raise ValueError(f"share must be above 0 and at most 1, got {self.share}")
+        check_share(self.share)
 
     def suspects(self, side: Side) -> Mask:
         """Count spaces after and before Han: no more neighbours are parted than the fewer of both.

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from hanyi.corpus.cleaning.blocks import Block, Side
 from hanyi.corpus.cleaning.rules import REPAIRS, Rule
 from hanyi.corpus.languages import Languages
+from hanyi.corpus.pairs import SIDES
 
-SIDES = ("src", "tgt")
 KEPT = -1
 SLICE_ROWS = 8192
 """Rows looked at together: with more, what is known of their characters leaves the caches."""

@@ -64,15 +64,10 @@ class Identical:
     def objects(self, block: Block) -> Mask:
         """Compare the sides that are equally long and have as many letters of each script."""
         src, tgt = block.src, block.tgt
-        found = np.asarray(src.lengths == tgt.lengths)
-        rows = np.flatnonzero(found)
-        rows = rows[(src.counts[rows] == tgt.counts[rows]).all(axis=1)]
-        found[:] = False
-        found[rows] = [
-            one.lower() == other.lower()
-            for one, other in zip(src.strings(rows), tgt.strings(rows), strict=True)
-        ]
-        return found
+        suspects = np.asarray(src.lengths == tgt.lengths)
+        rows = np.flatnonzero(suspects)
+        suspects[rows] = (src.counts[rows] == tgt.counts[rows]).all(axis=1)
+        return block.confirmed(suspects, lambda one, other: one.lower() == other.lower())
 
 
 @config

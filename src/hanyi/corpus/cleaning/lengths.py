@@ -43,10 +43,9 @@ class Empty:
 
 
 @config
-class Chars:
-    """Reject a pair with too few or too many characters on a side."""
+class _Bounds:
+    """What both rules on the length of a side have."""
 
-    rule: Literal["chars"]
     least: int
     most: int
     spares_given: ClassVar[bool] = True
@@ -55,34 +54,34 @@ class Chars:
         """Check the range."""
         _check(self.least, self.most)
 
-    def objects(self, block: Block) -> Mask:
-        """Compare the characters of both sides, white space included."""
-        return _outside(block.src.lengths, self) | _outside(block.tgt.lengths, self)
+    def outside(self, sizes: NDArray[np.int64]) -> Mask:
+        """Tell which sizes, `[rows]`, are too small or too large."""
+        return np.asarray((sizes < self.least) | (sizes > self.most))
 
 
 @config
-class Words:
+class Chars(_Bounds):
+    """Reject a pair with too few or too many characters on a side."""
+
+    rule: Literal["chars"]
+
+    def objects(self, block: Block) -> Mask:
+        """Compare the characters of both sides, white space included."""
+        return self.outside(block.src.lengths) | self.outside(block.tgt.lengths)
+
+
+@config
+class Words(_Bounds):
     """Reject a pair with too few or too many words on a side.
 
     White space parts words; each letter of Han, kana and Thai counts as a word.
     """
 
     rule: Literal["words"]
-    least: int
-    most: int
-    spares_given: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        _check(self.least, self.most)
 
     def objects(self, block: Block) -> Mask:
         """Compare the words of both sides."""
-        return _outside(block.src.words, self) | _outside(block.tgt.words, self)
-
-
-def _outside(sizes: NDArray[np.int64], rule: Chars | Words) -> Mask:
-    return np.asarray((sizes < rule.least) | (sizes > rule.most))
+        return self.outside(block.src.words) | self.outside(block.tgt.words)
 
 
 @config

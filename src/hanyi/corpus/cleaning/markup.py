@@ -10,8 +10,6 @@ from functools import lru_cache
 from html.entities import html5
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from hanyi.corpus.cleaning.blocks import Block, Mask, Side
 from hanyi.corpus.cleaning.traits import Trait
 from hanyi.params import config
@@ -127,13 +125,8 @@ class Markup:
     def objects(self, block: Block) -> Mask:
         """Compare entities, tags that shape text, closing tags, and tags with quoted attributes."""
         traits = Trait.AMPERSAND | Trait.LESS_THAN
-        found = np.asarray(block.src.has(traits) | block.tgt.has(traits))
-        rows = np.flatnonzero(found)
-        found[rows] = [
-            markup(src) != markup(tgt)
-            for src, tgt in zip(block.src.strings(rows), block.tgt.strings(rows), strict=True)
-        ]
-        return found
+        suspects = block.src.has(traits) | block.tgt.has(traits)
+        return block.confirmed(suspects, lambda src, tgt: markup(src) != markup(tgt))
 
 
 def markup(text: str) -> Counter[str]:

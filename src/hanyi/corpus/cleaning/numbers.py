@@ -49,13 +49,8 @@ class Numbers:
 
     def objects(self, block: Block) -> Mask:
         """Compare sums of hashes of all numbers, and closely the rows in which they differ."""
-        found = np.asarray(_sums(block.src, self.digits) != _sums(block.tgt, self.digits))
-        rows = np.flatnonzero(found)
-        found[rows] = [
-            differ(src, tgt, self.digits)
-            for src, tgt in zip(block.src.strings(rows), block.tgt.strings(rows), strict=True)
-        ]
-        return found
+        suspects = np.asarray(_sums(block.src, self.digits) != _sums(block.tgt, self.digits))
+        return block.confirmed(suspects, lambda src, tgt: differ(src, tgt, self.digits))
 
 
 def differ(src: str, tgt: str, digits: int) -> bool:

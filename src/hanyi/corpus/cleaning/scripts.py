@@ -14,7 +14,8 @@ from hanyi.corpus.languages import scripts
 from hanyi.params import config
 
 
-def _check(share: float) -> None:
+def check_share(share: float) -> None:
+    """Raise `ValueError` for a share that is not above 0 and at most 1."""
     if not 0 < share <= 1:
         raise ValueError(f"share must be above 0 and at most 1, got {share}")
 
@@ -34,7 +35,7 @@ class Script:
 
     def __post_init__(self) -> None:
         """Check the range."""
-        _check(self.share)
+        check_share(self.share)
 
     def objects(self, block: Block) -> Mask:
         """Find sides with less than `share` of their letters in their language's scripts."""
@@ -56,7 +57,7 @@ class Swapped:
 
     def __post_init__(self) -> None:
         """Check the range."""
-        _check(self.share)
+        check_share(self.share)
 
     def objects(self, block: Block) -> Mask:
         """Find pairs of which both sides fail rule `script`, and would pass it the other way."""

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hanyi.corpus.formats.text import decodes
 from hanyi.corpus.tables import ROW_GROUP, ROWS, Row
 
 NEWLINE, RETURN = b"\n\r"
@@ -134,12 +135,4 @@ def _broken(block: bytes) -> list[int]:
     else:
         return []
     lines = block.split(b"\n")
-    return [number for number, line in enumerate(lines) if not _decodes(line)]
-
-
-def _decodes(line: bytes) -> bool:
-    try:
-        line.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+    return [number for number, line in enumerate(lines) if not decodes(line)]

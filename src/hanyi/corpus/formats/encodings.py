@@ -14,7 +14,7 @@ from charset_normalizer import from_bytes
 from hanyi.corpus.formats.inputs import AUTO, Input
 from hanyi.corpus.formats.packing import open_bytes
 from hanyi.corpus.formats.scripts import OTHER, scripts_in
-from hanyi.corpus.formats.text import known_encoding
+from hanyi.corpus.formats.text import decodes, known_encoding
 from hanyi.corpus.languages import scripts
 from hanyi.errors import DataError
 
@@ -142,15 +142,7 @@ def _fitting(sample: bytes, encoding: str) -> float:
         lines = [line for line in sample.split(b"\n") if not line.isascii()]
     else:
         return 1.0
-    return sum(_decodes(line, encoding) for line in lines) / len(lines)
-
-
-def _decodes(line: bytes, encoding: str) -> bool:
-    try:
-        line.decode(encoding)
-    except UnicodeDecodeError:
-        return False
-    return True
+    return sum(decodes(line, encoding) for line in lines) / len(lines)
 
 
 def _utf16(sample: bytes) -> str | None:
@@ -178,7 +170,7 @@ def _legacy(sample: bytes, known: list[tuple[str, ...]]) -> str | None:
     chosen = {first: name for first, (name, share) in fits.items() if share > highest - NEAR}
     if len(chosen) > 1:
         lines = sample.split(b"\n")
-        whole = [line for line in lines if all(_decodes(line, name) for name in chosen.values())]
+        whole = [line for line in lines if all(decodes(line, name) for name in chosen.values())]
         ranked = from_bytes(b"\n".join(whole), cp_isolation=list(chosen)).best()
         if ranked and (name := known_encoding(ranked.encoding)) in chosen:
             return chosen[name]

@@ -37,6 +37,15 @@ def _mark(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("hanyi.mark", _mark)
 
 
+def decodes(line: bytes, encoding: str = "utf-8") -> bool:
+    """Tell whether a line is text in an encoding."""
+    try:
+        line.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def known_encoding(name: str) -> str:
     """Give the one of `ENCODINGS` that a name means; raise `ValueError` for any other."""
     try:
