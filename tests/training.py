@@ -41,11 +41,12 @@ MODEL: dict[str, Any] = {
     "attention": "auto", "embedding_std": None, "tie_output": True,
 }  # fmt: skip
 TRAIN: dict[str, Any] = {
-    "seed": 1, "batch_tokens": 60, "accumulate": 1, "max_steps": 12, "max_epochs": None,
+    "init": None, "seed": 1, "batch_tokens": 60, "accumulate": 1, "max_steps": 12, "max_epochs": None,
     "schedule": "inverse_sqrt", "learning_rate": 0.01, "warmup": 4, "betas": [0.9, 0.98],
     "weight_decay": 0.01, "clip": 1.0, "label_smoothing": 0.1, "validate_every": 4,
     "save_every": 3, "validate_rows": 6, "select": "loss", "patience": 0, "average": 2,
-    "precision": "fp32",
+    "precision": "fp32", "bpe_dropout": 0.0, "r_drop": 0.0, "spike": 0.0, "ema": 0.0,
+    "finetune": {"max_steps": 0, "weights": {}, "learning_rate": 0.001, "warmup": 0},
 }  # fmt: skip
 SCORE = {"tokenize": "13a", "chrf_word_order": 0}
 

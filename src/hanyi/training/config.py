@@ -10,9 +10,31 @@ from hanyi.training.schedule import SCHEDULES
 
 
 @config
+class FinetuneConfig:
+    """The second stage of a training: other weights of the corpora, a smaller learning rate."""
+
+    max_steps: int
+    weights: dict[str, float]
+    learning_rate: float
+    warmup: int
+
+    def __post_init__(self) -> None:
+        """Check ranges."""
+        for name in ("max_steps", "warmup"):
+            at_least(name, getattr(self, name), 0)
+        for corpus, weight in self.weights.items():
+            if not 0 <= weight < float("inf"):
+                raise ValueError(f"weights.{corpus} must be 0 or more, got {weight}")
+        _rate(self.learning_rate)
+        if self.max_steps and not any(self.weights.values()):
+            raise ValueError("weights must name a corpus to finetune on, e.g. {hsk: 1}")
+
+
+@config
 class TrainConfig:
     """How the model is trained; params.yaml says what each number counts."""
 
+    init: str | None
     seed: int
     batch_tokens: int
     accumulate: int
@@ -25,13 +47,18 @@ class TrainConfig:
     weight_decay: float
     clip: float
     label_smoothing: float
+    bpe_dropout: float
+    r_drop: float
+    spike: float
     validate_every: int
     validate_rows: int
     save_every: int
     select: str
     patience: int
     average: int
+    ema: float
     precision: Literal["auto", "fp32", "bf16"]
+    finetune: FinetuneConfig
 
     def __post_init__(self) -> None:
         """Check ranges, and names against their registries."""
@@ -48,13 +75,20 @@ class TrainConfig:
         at_least("max_epochs", 1 if self.max_epochs is None else self.max_epochs, 1)
         one_of("schedule", self.schedule, SCHEDULES)
         one_of("select", self.select, ("loss", *METRICS))
-        if not 0.0 < self.learning_rate <= 1.0:
-            raise ValueError(
-                f"learning_rate must be over 0 and at most 1, got {self.learning_rate}"
-            )
-        _share("label_smoothing", self.label_smoothing)
+        _rate(self.learning_rate)
+        for name in ("label_smoothing", "bpe_dropout", "ema"):
+            _share(name, getattr(self, name))
+        if not 0 <= self.r_drop < float("inf"):
+            raise ValueError(f"r_drop must be 0 or more, got {self.r_drop}")
+        if self.spike and not 1 < self.spike < float("inf"):
+            raise ValueError(f"spike must be 0 or over 1, got {self.spike}")
         for beta in self.betas:
             _share("betas", beta)
+
+
+def _rate(value: float) -> None:
+    if not 0.0 < value <= 1.0:
+        raise ValueError(f"learning_rate must be over 0 and at most 1, got {value}")
 
 
 def _share(name: str, value: float) -> None:

@@ -14,6 +14,7 @@ from torch import Tensor
 from hanyi.errors import DataError
 from hanyi.tokens.batches import collate, padding, plan
 from hanyi.tokens.shards import EncodedSplit
+from hanyi.tokens.vocab import PAD
 from hanyi.training.config import TrainConfig
 
 Rows = NDArray[np.int64]
@@ -25,12 +26,15 @@ class Tensors(NamedTuple):
     src: Tensor  # [batch, src_len], EOS included
     tgt_in: Tensor  # [batch, tgt_len], BOS and the tokens
     tgt_out: Tensor  # [batch, tgt_len], the tokens and EOS
+    real: Tensor  # [tokens], where the real target tokens stand in the flat tgt_out
 
 
 def load(split: EncodedSplit, rows: Rows, device: torch.device) -> Tensors:
     """Put the rows of a split onto a device."""
     batch = collate(split, rows)
-    return Tensors(*(torch.from_numpy(ids).to(device, non_blocking=True) for ids in batch))
+    # Found here and not on the device, which would have to be waited for.
+    real = np.flatnonzero(batch.tgt_out != PAD)
+    return Tensors(*(torch.from_numpy(ids).to(device, non_blocking=True) for ids in (*batch, real)))
 
 
 class TrainingData:
