@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hanyi.tokens.shards import EncodedSplit
 from hanyi.tokens.vocab import BOS, EOS, PAD
 
 Indices = NDArray[np.int64]
 Lengths = NDArray[np.integer[Any]]
+
+
+class Lines(Protocol):
+    """Tokens of sentence pairs by row number: an encoded split, or sentences in memory."""
+
+    @property
+    def src_lengths(self) -> Lengths:
+        """Give `[rows]`."""
+
+    @property
+    def tgt_lengths(self) -> Lengths:
+        """Give `[rows]`."""
+
+    def src_flat(self, rows: Indices) -> NDArray[np.uint16]:
+        """Give the source tokens of the rows, one after the other."""
+
+    def tgt_flat(self, rows: Indices) -> NDArray[np.uint16]:
+        """Give the target tokens of the rows, one after the other."""
 
 
 class Batch(NamedTuple):
@@ -21,6 +38,7 @@ class Batch(NamedTuple):
     src: Indices  # [batch, src_len], EOS included
     tgt_in: Indices  # [batch, tgt_len], BOS and the tokens
     tgt_out: Indices  # [batch, tgt_len], the tokens and EOS
+    real: Indices  # [tokens], where the real target tokens stand in the flat tgt_out
 
 
 def plan(
@@ -89,24 +107,39 @@ def padding(batches: Sequence[Indices], src_lengths: Lengths, tgt_lengths: Lengt
     return 1.0 - real / padded if padded else 0.0
 
 
-def collate(split: EncodedSplit, rows: Indices) -> Batch:
-    """Give the arrays of a batch: `src`, `tgt_in` and `tgt_out`."""
+def collate(lines: Lines, rows: Indices, multiple: int = 1) -> Batch:
+    """Give the arrays of a batch, both lengths and the number of rows filled up to a multiple.
+
+    Rows that fill up hold nothing but PAD.
+    """
     rows = np.asarray(rows, np.int64)
     each = np.arange(len(rows))
-    src_lengths, tgt_lengths = split.src_lengths[rows], split.tgt_lengths[rows]
-    tgt = split.tgt_flat(rows)
-    src_ids = _filled(split.src_flat(rows), src_lengths, at=0)
+    src_lengths, tgt_lengths = lines.src_lengths[rows], lines.tgt_lengths[rows]
+    src_shape = _shape(src_lengths, multiple)
+    tgt_shape = _shape(tgt_lengths, multiple)
+    src_ids = _filled(lines.src_flat(rows), src_lengths, src_shape, at=0)
     src_ids[each, src_lengths] = EOS
-    tgt_in = _filled(tgt, tgt_lengths, at=1)
-    tgt_in[:, 0] = BOS
-    tgt_out = _filled(tgt, tgt_lengths, at=0)
+    tgt = lines.tgt_flat(rows)
+    tgt_in = _filled(tgt, tgt_lengths, tgt_shape, at=1)
+    tgt_in[each, 0] = BOS
+    tgt_out = _filled(tgt, tgt_lengths, tgt_shape, at=0)
     tgt_out[each, tgt_lengths] = EOS
-    return Batch(src_ids, tgt_in, tgt_out)
+    # Found here and not on the device, which would have to be waited for.
+    return Batch(src_ids, tgt_in, tgt_out, real=np.flatnonzero(tgt_out != PAD))
 
 
-def _filled(flat: NDArray[np.uint16], lengths: Lengths, at: int) -> Indices:
-    """Lay tokens out as rows from column `at` on, with room for one special token in each."""
-    out = np.full((len(lengths), int(lengths.max(initial=0)) + 1), PAD, np.int64)
-    column = np.arange(out.shape[1])
-    out[(column >= at) & (column < lengths[:, None] + at)] = flat
+def _shape(lengths: Lengths, multiple: int) -> tuple[int, int]:
+    """Give rows and columns, with room for one special token in each row."""
+    rows, columns = len(lengths), int(lengths.max(initial=0)) + 1
+    return -(-rows // multiple) * multiple, -(-columns // multiple) * multiple
+
+
+def _filled(
+    flat: NDArray[np.uint16], lengths: Lengths, shape: tuple[int, int], at: int
+) -> Indices:
+    """Lay tokens out as rows from column `at` on."""
+    out = np.full(shape, PAD, np.int64)
+    column = np.arange(shape[1])
+    real = out[: len(lengths)]
+    real[(column >= at) & (column < lengths[:, None] + at)] = flat
     return out
