@@ -82,8 +82,35 @@ def load_model(directory: Path, device: torch.device) -> tuple[Transformer, Mode
     other.
     """
     described = read_description(directory)
-    tensors = _read_weights(directory / WEIGHTS, described.weights)
     model = Transformer(described.model, described.src_vocab, described.tgt_vocab)
+    _fill(model, directory, described)
+    return model.to(device).eval(), described
+
+
+def load_weights(
+    directory: Path, model: Transformer, src_tokenizer: str, tgt_tokenizer: str
+) -> None:
+    """Give a model the weights of one that was trained before, with the tokenizers of these digests.
+
+    Raises `ArtifactError` as `load_model` does, and when vocabularies or sizes differ.
+    """
+    described = read_description(directory)
+    for side, trained, found in (
+        ("src", described.src_tokenizer, src_tokenizer),
+        ("tgt", described.tgt_tokenizer, tgt_tokenizer),
+    ):
+        if trained != found:
+            raise ArtifactError(
+                directory / DESCRIPTION,
+                f"trained with {side} tokenizer {trained[:8]}",
+                f"{found[:8]}, the one of this training: its tokens mean something else",
+                "set tokenizers.use to the folder of the tokenizers of that model",
+            )
+    _fill(model, directory, described)
+
+
+def _fill(model: Transformer, directory: Path, described: ModelFile) -> None:
+    tensors = _read_weights(directory / WEIGHTS, described.weights)
     parameters = dict(model.named_parameters())
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     wanted = {name: tuple(tensor.shape) for name, tensor in parameters.items()}
@@ -94,7 +121,6 @@ def load_model(directory: Path, device: torch.device) -> tuple[Transformer, Mode
     with torch.no_grad():
         for name, parameter in parameters.items():
             parameter.copy_(tensors[name])
-    return model.to(device).eval(), described
 
 
 def read_description(directory: Path) -> ModelFile:
