@@ -16,11 +16,14 @@ CPU_INFO = Path("/proc/cpuinfo")
 def pick_device(name: str | None = None) -> torch.device:
     """Give the named device, else that of HANYI_DEVICE, else CUDA when there, else the CPU.
 
+    Of several processes on a machine each gets a CUDA device of its own when none is numbered.
     Raises `ParamsError` for a device that is unknown or not there.
     """
     chosen = name or os.environ.get(DEVICE_VARIABLE)
     if not chosen:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        chosen = "cuda" if torch.cuda.is_available() else "cpu"
+    if chosen == "cuda" and "LOCAL_RANK" in os.environ:  # as torchrun numbers them
+        chosen = f"cuda:{os.environ['LOCAL_RANK']}"
     where = "--device" if name else DEVICE_VARIABLE
     try:
         device = torch.device(chosen)
