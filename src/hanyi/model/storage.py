@@ -83,14 +83,14 @@ def load_model(directory: Path, device: torch.device) -> tuple[Transformer, Mode
     """
     described = read_description(directory)
     model = Transformer(described.model, described.src_vocab, described.tgt_vocab)
-    _fill(model, directory, described)
+    _fill(model, directory, described, REMEDY)
     return model.to(device).eval(), described
 
 
 def load_weights(
     directory: Path, model: Transformer, src_tokenizer: str, tgt_tokenizer: str
 ) -> None:
-    """Give a model the weights of one that was trained before, with the tokenizers of these digests.
+    """Give a model the weights of one that was trained before, with the same tokenizers (digests).
 
     Raises `ArtifactError` as `load_model` does, and when vocabularies or sizes differ.
     """
@@ -106,10 +106,10 @@ def load_weights(
                 f"{found[:8]}, the one of this training: its tokens mean something else",
                 "set tokenizers.use to the folder of the tokenizers of that model",
             )
-    _fill(model, directory, described)
+    _fill(model, directory, described, f"set the model section to that of {DESCRIPTION}")
 
 
-def _fill(model: Transformer, directory: Path, described: ModelFile) -> None:
+def _fill(model: Transformer, directory: Path, described: ModelFile, remedy: str) -> None:
     tensors = _read_weights(directory / WEIGHTS, described.weights)
     parameters = dict(model.named_parameters())
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
@@ -117,7 +117,7 @@ def _fill(model: Transformer, directory: Path, described: ModelFile) -> None:
     if found != wanted:
         names = sorted(name for name in found | wanted if found.get(name) != wanted.get(name))
         what = f"{names[0]} of shape {found.get(names[0])}"
-        raise ArtifactError(directory / WEIGHTS, what, f"{wanted.get(names[0])}", REMEDY)
+        raise ArtifactError(directory / WEIGHTS, what, f"{wanted.get(names[0])}", remedy)
     with torch.no_grad():
         for name, parameter in parameters.items():
             parameter.copy_(tensors[name])
