@@ -28,8 +28,13 @@ TIMEOUT = timedelta(minutes=20)
 LAST_SECONDS = 5.0  # that closing the group may take
 NOTHING: Any = object()
 
-# What gloo, NCCL and the store say when another process is gone.
-LOST = ("gloo", "nccl", "connection", "socket", "broken pipe", "timed out", "timeout")
+# What gloo says when another process is gone; errors of NCCL and of the store have their types.
+LOST = ("closed by peer", "reset by peer", "broken pipe", "timed out", "timeout")
+LOST_TYPES = (
+    distributed.DistBackendError,
+    distributed.DistNetworkError,
+    distributed.DistStoreError,
+)
 
 
 class LostProcessError(HanyiError):
@@ -40,8 +45,8 @@ class LostProcessError(HanyiError):
 class Processes:
     """This process, number `rank` from 0 on, of `count` that do the same work together.
 
-    Each method but `share` must be called by all of them, in the same order. Raises `LostProcessError`
-    when one of the others is gone.
+    Each method but `share` must be called by all of them, in the same order, and raises
+    `LostProcessError` when one of the others is gone.
     """
 
     rank: int
@@ -113,7 +118,8 @@ def join(device: torch.device) -> Iterator[Processes]:
     """Join the processes that torchrun names in the environment; without it yield `ALONE`.
 
     On CUDA gradients travel by NCCL, on the CPU by gloo. On the CPU the processes of a machine
-    share its cores, unless OMP_NUM_THREADS says how many each takes.
+    share its cores, unless OMP_NUM_THREADS says how many each takes. Raises `LostProcessError`
+    when what is done within fails because another process is gone.
     """
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         yield ALONE
@@ -126,10 +132,10 @@ def join(device: torch.device) -> Iterator[Processes]:
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     with processes.told():
         distributed.init_process_group(backend, timeout=TIMEOUT)
-    try:
-        yield processes
-    finally:
-        _leave()
+        try:
+            yield processes
+        finally:
+            _leave()
 
 
 def cores() -> int:
@@ -146,11 +152,9 @@ def _leave() -> None:
     leaving.join(LAST_SECONDS)
 
 
-def _is_loss(error: Exception) -> bool:
-    if isinstance(error, distributed.DistError):
-        return True
+def _is_loss(error: RuntimeError) -> bool:
     text = str(error).lower()
-    return not isinstance(error, torch.OutOfMemoryError) and any(word in text for word in LOST)
+    return isinstance(error, LOST_TYPES) or any(words in text for words in LOST)
 
 
 def _first_line(error: Exception) -> str:
