@@ -7,6 +7,7 @@ PREPARED = Path("data/prepared")
 TOKENIZERS = Path("models/tokenizers")
 ENCODED = Path("data/encoded")
 TRANSFORMER = Path("models/transformer")
+CHECKPOINTS = Path("models/checkpoints")
 DECODED = Path("data/decoded")
 METRICS = Path("metrics")
 CURVES = METRICS / "train"

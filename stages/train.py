@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,8 @@ import hanyi
 from hanyi.artifacts import atomic_directory
 from hanyi.model.config import ModelConfig
 from hanyi.model.devices import DEVICE_VARIABLE, pick_device, prepare_torch
-from hanyi.model.storage import save_model
+from hanyi.model.processes import join
+from hanyi.model.storage import load_weights, read_description, save_model
 from hanyi.model.transformer import Transformer
 from hanyi.params import load_section
 from hanyi.scoring.metrics import ScoreConfig
@@ -21,16 +25,18 @@ from hanyi.tokens.bpe import Tokenizer
 from hanyi.tokens.prepared import digest_parts, read_blocks
 from hanyi.tokens.shards import EncodedSplit
 from hanyi.tracking import Tracker
+from hanyi.training.averages import Weights, set_weights
 from hanyi.training.config import TrainConfig
 from hanyi.training.curve import write_csv, write_picture, write_samples
-from hanyi.training.data import TrainingData
+from hanyi.training.phases import make_phases
 from hanyi.training.report import Reporter
+from hanyi.training.segments import Segmenter
 from hanyi.training.signals import EXIT_INTERRUPTED, stop_signals
 from hanyi.training.state import StateFolder, code_digest, fingerprint, state_root
 from hanyi.training.trainer import Interrupted, Outcome, Trainer
 from hanyi.training.validation import Text, Validator
 from stages.harness import device_option, run
-from stages.paths import CURVES, ENCODED, PREPARED, TOKENIZERS, TRANSFORMER
+from stages.paths import CHECKPOINTS, CURVES, ENCODED, PREPARED, TOKENIZERS, TRANSFORMER
 
 log = logging.getLogger("hanyi")
 
@@ -45,31 +51,61 @@ def main(tracker: Tracker) -> dict[str, Any]:
     score = load_section("score", ScoreConfig)
     device = pick_device()
     prepare_torch()
-    train, valid, tokenizer = _open()
-    torch.manual_seed(config.seed)
-    model = Transformer(sizes, train.src_vocab, train.tgt_vocab).to(device)
-    data = TrainingData(train, config)
-    reporter = Reporter(tracker.metrics, data.padding())
-    validator = Validator(
-        valid, _texts(VALID), tokenizer, config=config, score=score, device=device
-    )
-    settings = [dataclasses.asdict(section) for section in (sizes, config, score)]
-    state = StateFolder(state_root() / _fingerprint(settings, train, valid, device))
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    log.info("%d parameters, %d updates at most, on %s", parameters, data.steps(), device)
-    with state.locked(), stop_signals() as stop:
-        trainer = Trainer(model, data, validator, state, config=config, reporter=reporter)
-        try:
-            outcome = trainer.run(stop)
-        except Interrupted:
-            log.warning("interrupted; the state is saved, and the next run goes on from it")
-            raise SystemExit(EXIT_INTERRUPTED) from None
-        _publish(model, train, outcome, tracker)
-        state.remove()
-    return _metrics(outcome, data, parameters)
+    with join(device) as processes:
+        corpus = _open()
+        model = _model(sizes, config, corpus.train, device)
+        phases = make_phases(corpus.train, config, corpus.segmenter(config.bpe_dropout))
+        padding = phases[0].data.padding()
+        texts = _texts(VALID)
+        validator = Validator(
+            corpus.valid,
+            texts,
+            corpus.tgt,
+            config=config,
+            score=score,
+            device=device,
+            processes=processes,
+        )
+        state = StateFolder(state_root() / _fingerprint((sizes, config, score), corpus, device))
+        parameters = sum(parameter.numel() for parameter in model.parameters())
+        steps = sum(phase.steps for phase in phases)
+        log.info("%d parameters, %d updates at most, on %s", parameters, steps, device)
+        with state.locked() if processes.first else nullcontext(), stop_signals() as stop:
+            trainer = Trainer(
+                model,
+                phases,
+                validator,
+                state,
+                config=config,
+                reporter=Reporter(tracker.metrics, padding),
+                processes=processes,
+            )
+            try:
+                outcome = trainer.run(stop)
+            except Interrupted:
+                log.warning("interrupted; the state is saved, and the next run goes on from it")
+                raise SystemExit(EXIT_INTERRUPTED) from None
+            if processes.first:
+                _publish(model, corpus.train, outcome, tracker)
+                state.remove()
+    return _metrics(outcome, padding, parameters)
 
 
-def _open() -> tuple[EncodedSplit, EncodedSplit, Tokenizer]:
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The encoded splits and the tokenizers that made them."""
+
+    train: EncodedSplit
+    valid: EncodedSplit
+    src: Tokenizer
+    tgt: Tokenizer
+
+    def segmenter(self, probability: float) -> Segmenter | None:
+        """Give what segments sentences anew, None without BPE-dropout."""
+        return Segmenter(self.src, self.tgt, probability) if probability else None
+
+
+def _open() -> Corpus:
     src = Tokenizer.load(TOKENIZERS / "src.json")
     tgt = Tokenizer.load(TOKENIZERS / "tgt.json")
     splits = []
@@ -77,7 +113,17 @@ def _open() -> tuple[EncodedSplit, EncodedSplit, Tokenizer]:
         split = EncodedSplit.open(ENCODED / name)
         split.require_tokenizers(src.digest, tgt.digest)
         splits.append(split)
-    return splits[0], splits[1], tgt
+    return Corpus(splits[0], splits[1], src, tgt)
+
+
+def _model(
+    sizes: ModelConfig, config: TrainConfig, train: EncodedSplit, device: torch.device
+) -> Transformer:
+    torch.manual_seed(config.seed)
+    model = Transformer(sizes, train.src_vocab, train.tgt_vocab)
+    if config.init is not None:
+        load_weights(Path(config.init), model, train.src_tokenizer, train.tgt_tokenizer)
+    return model.to(device)
 
 
 def _texts(path: Path) -> dict[int, Text]:
@@ -88,15 +134,15 @@ def _texts(path: Path) -> dict[int, Text]:
     }
 
 
-def _fingerprint(
-    settings: list[dict[str, Any]], train: EncodedSplit, valid: EncodedSplit, device: torch.device
-) -> str:
+def _fingerprint(settings: Sequence[Any], corpus: Corpus, device: torch.device) -> str:
     library = Path(hanyi.__file__).parent
+    init = settings[1].init
     return fingerprint(
         {
-            "settings": settings,
-            "encoded": [train.digest, valid.digest],
+            "settings": [dataclasses.asdict(section) for section in settings],
+            "encoded": [corpus.train.digest, corpus.valid.digest],
             "references": digest_parts(VALID),
+            "init": init and read_description(Path(init)).weights,
             "code": code_digest([*(library / room for room in ROOMS), Path(__file__)]),
             "torch": torch.__version__,
             "device": device.type,
@@ -108,30 +154,40 @@ def _publish(model: Transformer, train: EncodedSplit, outcome: Outcome, tracker:
     history = outcome.progress.history
     with atomic_directory(CURVES) as directory:
         write_csv(directory / "curve.csv", history)
-        write_picture(directory / "curve.png", history, outcome.progress.best_step)
+        write_picture(directory / "curve.png", history, outcome.step)
         write_samples(directory / "samples.md", history)
+    with atomic_directory(CHECKPOINTS) as directory:
+        for criterion, checkpoint in outcome.progress.best.items():
+            (directory / criterion).mkdir()
+            _save(directory / criterion, model, train, checkpoint.weights)
     with atomic_directory(TRANSFORMER) as directory:
-        save_model(
-            directory,
-            model,
-            src_tokenizer=train.src_tokenizer,
-            tgt_tokenizer=train.tgt_tokenizer,
-            max_tokens=int(train.index["max_tokens"]),
-        )
+        _save(directory, model, train, outcome.weights)
     for name in ("curve.csv", "curve.png", "samples.md"):
         tracker.artifact(CURVES / name)
 
 
-def _metrics(outcome: Outcome, data: TrainingData, parameters: int) -> dict[str, Any]:
+def _save(directory: Path, model: Transformer, train: EncodedSplit, weights: Weights) -> None:
+    set_weights(model, weights)
+    save_model(
+        directory,
+        model,
+        src_tokenizer=train.src_tokenizer,
+        tgt_tokenizer=train.tgt_tokenizer,
+        max_tokens=int(train.index["max_tokens"]),
+    )
+
+
+def _metrics(outcome: Outcome, padding: float, parameters: int) -> dict[str, Any]:
     progress, best = outcome.progress, outcome.best
     return {
         "parameters": parameters,
         "steps": progress.step,
         "epochs": progress.epoch + 1,
-        "padding": data.padding(),
-        "stopped_early": outcome.stopped_early,
+        "padding": padding,
+        "skipped": progress.skipped,
+        "stopped_early": progress.early > 0,
         "best": {
-            "step": progress.best_step,
+            "step": outcome.step,
             "averaged": outcome.averaged,
             "loss": best.loss,
             "perplexity": best.perplexity,

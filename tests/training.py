@@ -22,8 +22,9 @@ from hanyi.tokens.bpe import BpeConfig, Tokenizer, train_tokenizer
 from hanyi.tokens.encoding import EncodeConfig, Pair, encode_split
 from hanyi.tokens.shards import EncodedSplit
 from hanyi.training.config import TrainConfig
-from hanyi.training.data import TrainingData
+from hanyi.training.phases import make_phases
 from hanyi.training.report import Reporter
+from hanyi.training.segments import Segmenter
 from hanyi.training.state import StateFolder
 from hanyi.training.trainer import Trainer
 from hanyi.training.validation import Text, Validator
@@ -41,7 +42,8 @@ MODEL: dict[str, Any] = {
     "attention": "auto", "embedding_std": None, "tie_output": True,
 }  # fmt: skip
 TRAIN: dict[str, Any] = {
-    "init": None, "seed": 1, "batch_tokens": 60, "accumulate": 1, "max_steps": 12, "max_epochs": None,
+    "init": None, "seed": 1, "batch_tokens": 60, "accumulate": 1, "max_steps": 12,
+    "max_epochs": None,
     "schedule": "inverse_sqrt", "learning_rate": 0.01, "warmup": 4, "betas": [0.9, 0.98],
     "weight_decay": 0.01, "clip": 1.0, "label_smoothing": 0.1, "validate_every": 4,
     "save_every": 3, "validate_rows": 6, "select": "loss", "patience": 0, "average": 2,
@@ -112,12 +114,20 @@ def make_trainer(
     network = Transformer(model_config(**(model or {})), split.src_vocab, split.tgt_vocab)
     return Trainer(
         network,
-        TrainingData(split, config),
+        make_phases(split, config, make_segmenter(root, config)),
         make_validator(root, config),
         StateFolder(state),
         config=config,
         reporter=Reporter(lambda values, step: None, padding=0.0),
     )
+
+
+def make_segmenter(root: Path, config: TrainConfig) -> Segmenter | None:
+    """Give what BPE-dropout asks for."""
+    if not config.bpe_dropout:
+        return None
+    sides = (Tokenizer.load(root / f"models/tokenizers/{side}.json") for side in ("src", "tgt"))
+    return Segmenter(*sides, config.bpe_dropout)
 
 
 def make_validator(root: Path, config: TrainConfig, name: str = "valid") -> Validator:

@@ -10,7 +10,8 @@ import torch
 
 from hanyi.errors import HanyiError
 from hanyi.model.transformer import Transformer
-from hanyi.training.progress import average, better, snapshot
+from hanyi.training.averages import average, set_weights, snapshot
+from hanyi.training.progress import better
 from hanyi.training.trainer import Interrupted, Outcome, Trainer
 from tests.training import (
     CORPORA,
@@ -88,7 +89,7 @@ def test_interrupted_and_resumed_is_equal(
         run(first, stop=lambda: first.progress.step == steps)
     assert first.progress.step == steps
     second = make_trainer(corpus, tmp_path)
-    torch.rand(7)  # the random state must come from the saved one, not from the seed
+    torch.rand(7)  # the position decides what is drawn, not what was drawn before
     outcome = run(second)
     assert outcome.progress.history == unbroken[1].progress.history
     assert outcome.best == unbroken[1].best
@@ -105,11 +106,11 @@ def test_killed_anywhere_and_resumed_is_equal(
             trainer = make_trainer(corpus, tmp_path)
             real, calls = getattr(trainer, place), [0]
 
-            def deadly() -> None:
+            def deadly(*arguments: Any) -> Any:
                 calls[0] += 1
                 if calls[0] == last:
                     die()
-                real()
+                return real(*arguments)
 
             setattr(trainer, place, deadly)
             run(trainer)
@@ -129,10 +130,11 @@ def test_accumulation_equals_one_big_batch(corpus: Path, tmp_path: Path) -> None
             corpus, tmp_path / str(tokens), {"dropout": 0.0}, batch_tokens=tokens,
             accumulate=accumulate, clip=0.0,
         )  # fmt: skip
-        assert len(trainer.data.updates(0)) == 1
-        assert (len(trainer.data.updates(0)[0]) > 5) == (accumulate > 1)
-        trainer.optimizer = torch.optim.SGD(trainer.model.parameters(), lr=0.1)  # type: ignore[assignment]
-        trainer._update()
+        updates = trainer.phase.data.updates(0)
+        assert len(updates) == 1
+        assert (len(updates[0]) > 5) == (accumulate > 1)
+        trainer.optimizer = torch.optim.SGD(trainer.model.parameters(), lr=0.1, fused=True)  # type: ignore[assignment]
+        trainer._update(next(trainer.phase.data.updates_from(0, 0)))
         trainer._look()
         found.append((snapshot(trainer.model), trainer.progress.loss_sum, trainer.progress.tokens))
     (big, big_loss, big_tokens), (small, small_loss, small_tokens) = found
@@ -143,13 +145,18 @@ def test_accumulation_equals_one_big_batch(corpus: Path, tmp_path: Path) -> None
 
 
 def test_gradient_is_that_of_the_mean_over_target_tokens(corpus: Path, tmp_path: Path) -> None:
-    trainer = make_trainer(corpus, tmp_path, {"dropout": 0.0}, clip=1e9)
-    rows = trainer.data.updates(0)[0][0]
-    tokens = trainer.data.target_tokens([rows])
-    assert tokens == sum(len(trainer.data.split.tgt(int(row))) + 1 for row in rows)
-    loss = trainer._backward(rows, tokens)
-    untrained = math.log(trainer.data.split.tgt_vocab)
-    assert loss.item() / tokens == pytest.approx(untrained, rel=0.1)
+    trainer = make_trainer(corpus, tmp_path, {"dropout": 0.0})
+    data = trainer.phase.data
+    (part,) = data.parts(next(data.updates_from(0, 0)))
+    rows = part.rows.tolist()
+    assert part.target_tokens == sum(len(data.split.tgt(row)) + 1 for row in rows)
+    loss = trainer.gradients.add([part], 1, None)
+    untrained = math.log(data.split.tgt_vocab)
+    assert loss.item() / part.target_tokens == pytest.approx(untrained, rel=0.1)
+    output = trainer.model.decoder_norm.bias.grad
+    trainer.optimizer.zero_grad()
+    trainer.gradients.add([part, part], 1, None)  # the same mean from twice the tokens
+    torch.testing.assert_close(trainer.model.decoder_norm.bias.grad, output)
 
 
 def test_stops_early(corpus: Path, tmp_path: Path) -> None:
@@ -158,26 +165,26 @@ def test_stops_early(corpus: Path, tmp_path: Path) -> None:
         select="bleu", average=1,
     )  # fmt: skip
     outcome = run(trainer)
-    assert outcome.stopped_early
+    assert outcome.progress.early == 1
     assert outcome.progress.step == 4
-    assert outcome.progress.best_step == 1
+    assert outcome.step == 1
     # A state at the end gives the same end, without another update.
     again = run(make_trainer(corpus, tmp_path, learning_rate=1e-12, max_steps=100,
                              validate_every=1, patience=3, select="bleu", average=1))  # fmt: skip
-    assert again.stopped_early
+    assert again.progress.early == 1
     assert again.progress.step == 4
 
 
 def test_the_model_is_the_best_not_the_last(corpus: Path, tmp_path: Path) -> None:
     trainer = make_trainer(corpus, tmp_path, average=1)
     real = trainer._rate
-    trainer._rate = lambda step: real(step) if step < 10 else 0.5  # type: ignore[method-assign]
+    trainer._rate = lambda: real() if trainer.progress.step < 10 else 0.5  # type: ignore[method-assign]
     outcome = run(trainer)
     losses = [row["valid_loss"] for row in outcome.progress.history]
     assert min(losses) < losses[-1], "a setting that gets worse at last is needed here"
     assert outcome.best.loss == min(losses)
     assert trainer.validate(trainer.model, None).loss == min(losses)
-    assert not outcome.stopped_early
+    assert not outcome.progress.early
 
 
 def test_average_of_the_last_checkpoints_is_taken_only_if_better(
@@ -189,7 +196,7 @@ def test_average_of_the_last_checkpoints_is_taken_only_if_better(
         outcome = run(trainer)
         singles = [row["valid_loss"] for row in outcome.progress.history]
         mean = average(outcome.progress.recent)
-        trainer._set_weights(mean)
+        set_weights(trainer.model, mean)
         averaged = trainer.validate(trainer.model, None).loss
         assert outcome.best.loss == min(*singles, averaged)
         assert outcome.averaged == (count if averaged < min(singles) else 0)
@@ -219,7 +226,7 @@ def test_better_knows_which_way_is_up(unbroken: tuple[Trainer, Outcome]) -> None
 @pytest.mark.parametrize(
     ("spoilt", "told"),
     [
-        (7, "train: update 8: a loss of nan"),
+        (7, "train: update 8: weights that are no numbers"),
         (6, "train: update 6: weights that are no numbers"),  # just before a save
         (8, "train: update 8: weights that are no numbers"),  # just before a validation
     ],
@@ -229,7 +236,7 @@ def test_divergence_is_told_in_one_line(
 ) -> None:
     trainer = make_trainer(corpus, tmp_path, {"norm": "post"})
     real = trainer._rate
-    trainer._rate = lambda step: real(step) if step < spoilt else math.inf  # type: ignore[method-assign]
+    trainer._rate = lambda: real() if trainer.progress.step < spoilt else math.inf  # type: ignore[method-assign]
     with pytest.raises(HanyiError) as raised:
         run(trainer)
     line = str(raised.value)
@@ -266,7 +273,9 @@ def test_resumes_where_epochs_differ(tmp_path: Path) -> None:
     root = make_corpus(tmp_path, train=12, weights=(0.06, 0.1))
     unbroken = make_trainer(root, tmp_path / "unbroken")
     outcome = run(unbroken)
-    lengths = {len(unbroken.data.updates(epoch)) for epoch in range(outcome.progress.epoch + 1)}
+    lengths = {
+        len(unbroken.phase.data.updates(epoch)) for epoch in range(outcome.progress.epoch + 1)
+    }
     assert lengths >= {0, 1}
     for steps in (2, 3, 7, 11):
         first = make_trainer(root, tmp_path / str(steps))
@@ -285,3 +294,189 @@ def test_reports_what_matters(
     for part in ("target tokens/s", "padding", "left", "perplexity", "BLEU", "chrF", "alpha"):
         assert part in caplog.text
     assert MODEL["layers"] == 1
+
+
+def test_the_best_by_each_criterion_is_kept(
+    corpus: Path, unbroken: tuple[Trainer, Outcome]
+) -> None:
+    progress = unbroken[1].progress
+    assert set(progress.best) == {"loss", "bleu", "chrf"}
+    for name, kept in progress.best.items():
+        values = [row["valid_loss" if name == "loss" else name] for row in progress.history]
+        best = min(values) if name == "loss" else max(values)
+        assert kept.evaluation.value(name) == best
+        assert kept.step == progress.history[values.index(best)]["step"]
+        trainer = make_trainer(corpus, unbroken[0].state.path)
+        set_weights(trainer.model, kept.weights)
+        assert trainer.validate(trainer.model, None) == kept.evaluation
+
+
+def test_one_gradient_that_is_no_number_is_skipped_and_counted(
+    corpus: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    trainer = make_trainer(corpus, tmp_path, average=1)
+    real = trainer.gradients.add
+
+    def spoil(parts: Any, step: int, dtype: Any) -> torch.Tensor:
+        before = snapshot(trainer.model)
+        loss = real(parts, step, dtype)
+        if step == 6:
+            kept.append(before)
+            trainer.model.decoder_norm.bias.grad[3] = math.nan
+            return loss * math.nan
+        if step == 7:
+            kept.append(before)
+        return loss
+
+    kept: list[Any] = []
+    trainer.gradients.add = spoil  # type: ignore[method-assign]
+    outcome = run(trainer)
+    assert outcome.progress.skipped == 1
+    assert "skipped 1 updates" in caplog.text
+    assert all(torch.equal(kept[0][name], kept[1][name]) for name in kept[0])
+    assert all(math.isfinite(row["train_loss"]) for row in outcome.progress.history)
+
+
+def test_a_spike_is_skipped_only_when_asked_for(corpus: Path, tmp_path: Path) -> None:
+    for spike, skipped in ((0.0, 0), (5.0, 1)):
+        trainer = make_trainer(
+            corpus, tmp_path / str(spike), max_steps=110, validate_every=110, average=1,
+            spike=spike, learning_rate=1e-5,
+        )  # fmt: skip
+        real = trainer.gradients.add
+
+        def jump(parts: Any, step: int, dtype: Any, real: Any = real, one: Any = trainer) -> Any:
+            loss = real(parts, step, dtype)
+            if step == 105:
+                for weights in one.model.parameters():
+                    weights.grad *= 50
+            return loss
+
+        trainer.gradients.add = jump  # type: ignore[method-assign]
+        assert run(trainer).progress.skipped == skipped
+
+
+def test_trouble_in_a_low_precision_ends_in_the_full_one(corpus: Path, tmp_path: Path) -> None:
+    trainer = make_trainer(
+        corpus, tmp_path, precision="bf16", max_steps=24, validate_every=24, average=1
+    )
+    real = trainer.gradients.add
+
+    def spoil(parts: Any, step: int, dtype: Any) -> torch.Tensor:
+        loss = real(parts, step, dtype)
+        return _spoilt(trainer.model, loss) if dtype is torch.bfloat16 else loss
+
+    trainer.gradients.add = spoil  # type: ignore[method-assign]
+    outcome = run(trainer)
+    assert outcome.progress.full_precision
+    assert outcome.progress.skipped == 10
+
+
+def test_trouble_in_full_precision_ends_the_training(corpus: Path, tmp_path: Path) -> None:
+    trainer = make_trainer(corpus, tmp_path, max_steps=40, validate_every=40)
+    real = trainer.gradients.add
+    trainer.gradients.add = lambda *a: _spoilt(trainer.model, real(*a))  # type: ignore[method-assign]
+    with pytest.raises(HanyiError, match="skipped updates in a row"):
+        run(trainer)
+
+
+def _spoilt(model: Transformer, loss: torch.Tensor) -> torch.Tensor:
+    model.decoder_norm.bias.grad[0] = math.inf
+    return loss
+
+
+def test_the_moving_average_is_what_is_validated_and_kept(corpus: Path, tmp_path: Path) -> None:
+    trainer = make_trainer(corpus, tmp_path, ema=0.5, average=1, select="loss")
+    mean = snapshot(trainer.model)
+    real = trainer._update
+
+    def follow(update: Any) -> None:
+        real(update)
+        step = trainer.progress.step
+        decay = min(0.5, (1 + step) / (10 + step))
+        for name, weights in trainer.model.named_parameters():
+            mean[name] = decay * mean[name] + (1 - decay) * weights.detach()
+        if step == 12:
+            last.update({name: weights.clone() for name, weights in mean.items()})
+
+    last: dict[str, torch.Tensor] = {}
+    trainer._update = follow  # type: ignore[method-assign]
+    outcome = run(trainer)
+    kept = outcome.progress.best["loss"]
+    assert kept.step == 12, "a setting that gets better all the time is needed here"
+    for name, weights in kept.weights.items():
+        torch.testing.assert_close(weights, last[name], atol=1e-6, rtol=1e-5)
+    assert any(
+        not torch.equal(trainer.mean._mean[0], weights) for weights in trainer.model.parameters()
+    )
+
+
+FINETUNE = {"max_steps": 6, "weights": {"beta": 2}, "learning_rate": 0.001, "warmup": 1}
+
+
+def test_finetuning_learns_from_its_own_corpora(corpus: Path, tmp_path: Path) -> None:
+    trainer = make_trainer(corpus, tmp_path, finetune=FINETUNE)
+    split = trainer.phase.data.split
+    rows: list[set[int]] = [set(), set()]
+    rates = []
+    real = trainer._update
+
+    def watch(update: Any) -> None:
+        rows[trainer.progress.phase] |= {int(row) for batch in update.batches for row in batch}
+        real(update)
+        rates.append(trainer.optimizer.param_groups[0]["lr"])
+
+    trainer._update = watch  # type: ignore[method-assign]
+    outcome = run(trainer)
+    assert outcome.progress.step == 18
+    assert [row["step"] for row in outcome.progress.history] == [4, 8, 12, 16, 18]
+    named = [{split.corpora[split.corpus[row]] for row in seen} for seen in rows]
+    assert named == [{"alpha", "beta"}, {"beta"}]
+    assert rates[12] == pytest.approx(0.001)
+    assert rates[17] < rates[12]
+
+
+def test_finetuning_begins_from_the_best_weights(corpus: Path, tmp_path: Path) -> None:
+    trainer = make_trainer(corpus, tmp_path, finetune=FINETUNE, average=1)
+    real = trainer._update
+    seen = []
+
+    def watch(update: Any) -> None:
+        if trainer.progress.step == 12:
+            seen.append(snapshot(trainer.model))
+            seen.append(dict(trainer.progress.best["loss"].weights))
+            seen.append(len(trainer.optimizer.state))
+        real(update)
+
+    trainer._update = watch  # type: ignore[method-assign]
+    run(trainer)
+    assert all(torch.equal(seen[0][name], seen[1][name]) for name in seen[0])
+    assert seen[2] == 0, "the moments of the first phase do not belong to these weights"
+
+
+def test_finetuning_on_a_corpus_that_is_not_there_is_told(corpus: Path, tmp_path: Path) -> None:
+    with pytest.raises(HanyiError, match=r"train.finetune.weights: gamma, expected .*alpha, beta"):
+        make_trainer(corpus, tmp_path, finetune={**FINETUNE, "weights": {"gamma": 1}})
+
+
+WHOLE = {
+    "bpe_dropout": 0.2, "r_drop": 2.0, "ema": 0.9, "spike": 20.0, "average": 2, "accumulate": 2,
+    "finetune": FINETUNE,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("steps", [1, 5, 11, 12, 13, 17])
+def test_everything_at_once_resumes_exactly(corpus: Path, tmp_path: Path, steps: int) -> None:
+    unbroken = make_trainer(corpus, tmp_path / "unbroken", **WHOLE)
+    outcome = run(unbroken)
+    first = make_trainer(corpus, tmp_path / "broken", **WHOLE)
+    with pytest.raises(Interrupted):
+        run(first, stop=lambda: first.progress.step == steps)
+    second = make_trainer(corpus, tmp_path / "broken", **WHOLE)
+    found = run(second)
+    assert found.progress.history == outcome.progress.history
+    assert same_weights(second.model, unbroken.model)
+    for name, kept in found.progress.best.items():
+        assert kept.step == outcome.progress.best[name].step
+        for key, weights in kept.weights.items():
+            assert torch.equal(weights, outcome.progress.best[name].weights[key])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hanyi.errors import DataError
-from hanyi.tokens.batches import collate, padding, plan
+from hanyi.tokens.batches import Lines, collate, padding, plan
 from hanyi.tokens.shards import EncodedSplit
-from hanyi.tokens.vocab import PAD
 from hanyi.training.config import TrainConfig
+
+if TYPE_CHECKING:
+    from hanyi.training.segments import Segmenter
 
 Rows = NDArray[np.int64]
 
@@ -29,12 +31,30 @@ class Tensors(NamedTuple):
     real: Tensor  # [tokens], where the real target tokens stand in the flat tgt_out
 
 
-def load(split: EncodedSplit, rows: Rows, device: torch.device) -> Tensors:
-    """Put the rows of a split onto a device."""
-    batch = collate(split, rows)
-    # Found here and not on the device, which would have to be waited for.
-    real = np.flatnonzero(batch.tgt_out != PAD)
-    return Tensors(*(torch.from_numpy(ids).to(device, non_blocking=True) for ids in (*batch, real)))
+class Part(NamedTuple):
+    """Rows to put into a batch, and where their tokens are."""
+
+    lines: Lines
+    rows: Rows
+
+    @property
+    def target_tokens(self) -> int:
+        """Count the real target tokens, EOS included."""
+        return int(self.lines.tgt_lengths[self.rows].sum()) + len(self.rows)
+
+
+class Update(NamedTuple):
+    """The batches of one update, and the position in the data after it."""
+
+    epoch: int
+    index: int  # of the next update in the epoch
+    batches: list[Rows]
+
+
+def load(lines: Lines, rows: Rows, device: torch.device, multiple: int = 1) -> Tensors:
+    """Put rows onto a device, both lengths and the number of rows filled up to a multiple."""
+    batch = collate(lines, rows, multiple)
+    return Tensors(*(torch.from_numpy(ids).to(device, non_blocking=True) for ids in batch))
 
 
 class TrainingData:
@@ -43,18 +63,27 @@ class TrainingData:
     Raises `DataError` when the weights of the corpora leave no row to train on.
     """
 
-    def __init__(self, split: EncodedSplit, config: TrainConfig) -> None:
+    def __init__(
+        self,
+        split: EncodedSplit,
+        config: TrainConfig,
+        weights: Sequence[float] | None = None,
+        segmenter: Segmenter | None = None,
+    ) -> None:
+        """Use the split's own weights of corpora unless others are given, one for each corpus."""
         self.split = split
         self._config = config
+        self._weights = split.weights if weights is None else weights
+        self._segmenter = segmenter
         self._epoch = -1
         self._updates: list[list[Rows]] = []
-        weights = np.array(split.weights)
-        if not weights[split.corpus].any():
+        if not np.array(self._weights)[split.corpus].any():
             told = ", ".join(
-                f"{name} {weight:g}" for name, weight in zip(split.corpora, weights, strict=True)
+                f"{name} {weight:g}"
+                for name, weight in zip(split.corpora, self._weights, strict=True)
             )
             raise DataError(
-                "params.yaml: fetch.corpora",
+                "params.yaml: fetch.corpora" if weights is None else "params.yaml: train.finetune",
                 f"no rows to train on with the weights {told}",
                 "a weight over 0",
                 "raise the weight of a corpus that has train rows",
@@ -71,6 +100,25 @@ class TrainingData:
             self._epoch = epoch
         return self._updates
 
+    def updates_from(self, epoch: int, index: int) -> Iterator[Update]:
+        """Give update after update from a position on, without end."""
+        while True:
+            updates = self.updates(epoch)
+            for number in range(index, len(updates)):
+                yield Update(epoch, number + 1, updates[number])
+            epoch, index = epoch + 1, 0
+
+    def parts(self, update: Update) -> list[Part]:
+        """Give the batches of an update, segmented anew where BPE-dropout asks for it."""
+        if self._segmenter is None:
+            return [Part(self.split, rows) for rows in update.batches]
+        # A fourth number keeps these draws apart from those of plan() and weighted().
+        rng = np.random.default_rng([self._config.seed, update.epoch, update.index, 1])
+        return [
+            Part(self._segmenter(self.split, rows, rng), np.arange(len(rows)))
+            for rows in update.batches
+        ]
+
     def steps(self) -> int:
         """Give the number of updates of the whole training, one at least."""
         config = self._config
@@ -83,10 +131,6 @@ class TrainingData:
             if config.max_steps and steps >= config.max_steps:
                 return config.max_steps
         return max(steps, 1)
-
-    def target_tokens(self, batches: list[Rows]) -> int:
-        """Count the real target tokens, EOS included."""
-        return sum(int(self.split.tgt_lengths[rows].sum()) + len(rows) for rows in batches)
 
     def padding(self) -> float:
         """Give the share of PAD in the first epoch."""
@@ -101,7 +145,7 @@ class TrainingData:
             tokens=config.batch_tokens,
             seed=config.seed,
             epoch=epoch,
-            rows=weighted(split.corpus, split.weights, config.seed, epoch),
+            rows=weighted(split.corpus, self._weights, config.seed, epoch),
         )
 
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import torch
-from torch import Tensor
-
-from hanyi.model.transformer import Transformer
+from hanyi.scoring.metrics import METRICS
+from hanyi.training.averages import Weights
 from hanyi.training.validation import Evaluation, Sample
 
-Weights = dict[str, Tensor]
+CRITERIA = ("loss", *METRICS)
+"""What a checkpoint can be the best by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """The weights after an update, and what they are worth."""
+
+    step: int
+    evaluation: Evaluation
+    weights: Weights
 
 
 @dataclass
@@ -20,23 +27,26 @@ class Progress:
     """Everything about a run that is neither weights nor optimizer; part of the saved state."""
 
     step: int = 0  # updates done
-    epoch: int = 0
+    phase: int = 0  # of the training
+    begun: int = 0  # updates done before this phase
+    epoch: int = 0  # of the phase's data
     index: int = 0  # of the next update in the epoch
     loss_sum: float = 0.0  # since the last validation, over `tokens`
     tokens: int = 0
-    history: list[dict[str, Any]] = field(default_factory=list)
-    best: Evaluation | None = None
-    best_step: int = 0
-    best_weights: Weights = field(default_factory=dict)
-    recent: list[Weights] = field(default_factory=list)  # the last checkpoints, to be averaged
+    skipped: int = 0  # updates that would have spoilt the weights
+    full_precision: bool = False  # after trouble with a lower one
     stale: int = 0  # validations since the best one
+    early: int = 0  # phases that ended for want of a better validation
+    history: list[dict[str, Any]] = field(default_factory=list)
+    best: dict[str, Checkpoint] = field(default_factory=dict)  # by criterion
+    recent: list[Weights] = field(default_factory=list)  # the last checkpoints, to be averaged
 
     def record(self, found: Evaluation, rate: float) -> dict[str, Any]:
         """Append a validation to the history, begin a new running average, and give the row."""
         row: dict[str, Any] = {
             "step": self.step,
             "epoch": self.epoch + 1,
-            "train_loss": self.loss_sum / self.tokens,
+            "train_loss": self.loss_sum / max(self.tokens, 1),
             "valid_loss": found.loss,
             "perplexity": found.perplexity,
             **found.scores,
@@ -48,39 +58,52 @@ class Progress:
         self.loss_sum, self.tokens = 0.0, 0
         return row
 
+    def compare(self, found: Evaluation, weights: Weights) -> set[str]:
+        """Keep the weights where they are the best so far; give by which criteria they are."""
+        won = {
+            name
+            for name in CRITERIA
+            if name not in self.best or better(name, found, self.best[name].evaluation)
+        }
+        self.best |= dict.fromkeys(won, Checkpoint(self.step, found, weights))
+        return won
+
+    def enter_next_phase(self) -> None:
+        """Begin the next phase: its data, its patience and its checkpoints to average are new."""
+        self.phase, self.begun = self.phase + 1, self.step
+        self.epoch = self.index = self.stale = 0
+        self.recent = []
+
     def to_dict(self) -> dict[str, Any]:
         """Give plain values and tensors, which `torch.load` reads without running pickled code."""
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**values, "best": asdict(self.best) if self.best else None}
+        best = {
+            name: {
+                "step": kept.step,
+                "evaluation": asdict(kept.evaluation),
+                "weights": kept.weights,
+            }
+            for name, kept in self.best.items()
+        }
+        return {**values, "best": best}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Progress:
         """Take what `to_dict` gave."""
-        best = values["best"]
-        if best:
-            samples = tuple(Sample(**sample) for sample in best["samples"])
-            best = Evaluation(**{**best, "samples": samples})
+        best = {
+            name: Checkpoint(kept["step"], _evaluation(kept["evaluation"]), kept["weights"])
+            for name, kept in values["best"].items()
+        }
         return cls(**{**values, "best": best})
 
 
-def better(metric: str, found: Evaluation, than: Evaluation) -> bool:
+def better(criterion: str, found: Evaluation, than: Evaluation) -> bool:
     """Tell whether a model is truly better: lower in loss, higher in any other metric."""
-    if metric == "loss":
+    if criterion == "loss":
         return found.loss < than.loss
-    return found.value(metric) > than.value(metric)
+    return found.value(criterion) > than.value(criterion)
 
 
-def snapshot(model: Transformer) -> Weights:
-    """Copy the weights to the CPU; a tied weight is there once."""
-    return {
-        name: parameter.detach().to("cpu", copy=True)
-        for name, parameter in model.named_parameters()
-    }
-
-
-def average(checkpoints: Sequence[Weights]) -> Weights:
-    """Give the mean of the weights, summed in double precision."""
-    return {
-        name: torch.stack([weights[name].double() for weights in checkpoints]).mean(0).float()
-        for name in checkpoints[0]
-    }
+def _evaluation(values: dict[str, Any]) -> Evaluation:
+    samples = tuple(Sample(**sample) for sample in values["samples"])
+    return Evaluation(**{**values, "samples": samples})

@@ -1,10 +1,10 @@
-"""The training loop: updates, validations, the best checkpoint, and exact resume."""
+"""The training loop: updates, validations, the best checkpoints, and exact resume."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +13,17 @@ from torch import Tensor
 
 from hanyi.errors import HanyiError
 from hanyi.model.devices import autocast_dtype
+from hanyi.model.processes import ALONE, Processes
 from hanyi.model.transformer import Transformer
+from hanyi.training.averages import MovingAverage, Weights, average, set_weights, snapshot
 from hanyi.training.config import TrainConfig
-from hanyi.training.data import Rows, TrainingData, load
-from hanyi.training.loss import sequence_loss
+from hanyi.training.data import Update
+from hanyi.training.gradients import Gradients
+from hanyi.training.guard import Guard
 from hanyi.training.optimizer import make_optimizer
-from hanyi.training.progress import Progress, average, better, snapshot
+from hanyi.training.phases import Phase
+from hanyi.training.progress import Checkpoint, Progress, better
 from hanyi.training.report import Reporter
-from hanyi.training.schedule import learning_rate
 from hanyi.training.state import StateFolder
 from hanyi.training.validation import Evaluation, Validator
 
@@ -35,12 +38,13 @@ class Interrupted(Exception):  # noqa: N818  a wish, not an error
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a finished training gives; the model holds the best weights."""
+    """What a finished training gives."""
 
+    step: int  # of the chosen weights
     best: Evaluation
+    weights: Weights
     progress: Progress
     averaged: int  # checkpoints whose average is the best, 0: a single one is
-    stopped_early: bool
 
 
 class Trainer:
@@ -49,188 +53,217 @@ class Trainer:
     def __init__(
         self,
         model: Transformer,
-        data: TrainingData,
+        phases: Sequence[Phase],
         validate: Validator,
         state: StateFolder,
         *,
         config: TrainConfig,
         reporter: Reporter,
+        processes: Processes = ALONE,
     ) -> None:
         self.model = model
-        self.data = data
+        self.phases = phases
         self.validate = validate
         self.state = state
         self.config = config
         self.reporter = reporter
+        self.processes = processes
         self.device = next(model.parameters()).device
-        self.dtype = precision(config.precision, self.device)
         self.optimizer = make_optimizer(model, config)
-        self.total = data.steps()
+        self.gradients = Gradients(model, config, processes)
+        self.guard = Guard(config.spike, self.device)
+        self.mean = MovingAverage(model, config.ema)
         self.progress = Progress()
         self._pending: list[tuple[Tensor, int]] = []
+        self._updates: Iterator[Update] = iter(())
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> Outcome:
         """Train to the end, from the last saved state if there is one.
 
-        `stop` is asked after each update; if true, the state is saved and `Interrupted` raised.
-        Raises `HanyiError` when the loss is no number any more.
+        `stop` is asked after each update; if true in any process, the state is saved and
+        `Interrupted` raised. Raises `HanyiError` when training diverges.
         """
         self._resume()
         self.model.train()
-        self.reporter.start(self.progress.step, self.total)
-        while not self._finished():
-            self._update()
-            step = self.progress.step
-            validating = step % self.config.validate_every == 0 or step == self.total
+        while True:
+            self._run_phase(stop)
+            if self.progress.phase == len(self.phases) - 1:
+                return self._finish()
+            self._enter_next_phase()
+
+    @property
+    def phase(self) -> Phase:
+        """Give what is trained on now."""
+        return self.phases[self.progress.phase]
+
+    @property
+    def dtype(self) -> torch.dtype | None:
+        """Give the type that matrix products are computed in, None: that of the weights."""
+        return None if self.progress.full_precision else precision(self.config, self.device)
+
+    def _run_phase(self, stop: Callable[[], bool]) -> None:
+        progress, config = self.progress, self.config
+        end = progress.begun + self.phase.steps
+        self._updates = self.phase.data.updates_from(progress.epoch, progress.index)
+        self.reporter.start(progress.step, end)
+        while progress.step < end and not self._out_of_patience():
+            self._update(next(self._updates))
+            step = progress.step
+            validating = (step - progress.begun) % config.validate_every == 0 or step == end
             if step % LOOK_EVERY == 0 or validating:
                 self._look()
             if validating:
                 self._validate()
-            if validating or step % self.config.save_every == 0:
+            if validating or step % config.save_every == 0:
                 self._save()
-            if stop():
+            if self.processes.any(stop()):
                 self._save()
                 raise Interrupted
-        return self._finish()
 
-    def _finished(self) -> bool:
-        return self.progress.step >= self.total or self._stopped_early()
-
-    def _stopped_early(self) -> bool:
+    def _out_of_patience(self) -> bool:
         return 0 < self.config.patience <= self.progress.stale
 
-    def _update(self) -> None:
+    def _enter_next_phase(self) -> None:
+        """Go on from the best weights with a fresh optimizer."""
+        progress = self.progress
+        progress.early += self._out_of_patience()
+        set_weights(self.model, progress.best[self.config.select].weights)
+        self.optimizer = make_optimizer(self.model, self.config)
+        self.mean.begin()
+        progress.enter_next_phase()
+        log.info("phase %d of %d begins", progress.phase + 1, len(self.phases))
+
+    def _update(self, update: Update) -> None:
         progress, config = self.progress, self.config
-        batches = self._next_batches()
-        tokens = self.data.target_tokens(batches)
         progress.step += 1
-        rate = self._rate(progress.step)
+        progress.epoch, progress.index = update.epoch, update.index
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        losses = [self._backward(rows, tokens) for rows in batches]
-        if config.clip:
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip)
+            group["lr"] = self._rate()
+        parts = self.phase.data.parts(update)
+        loss = self.gradients.add(parts, progress.step, self.dtype)
+        norm = torch.nn.utils.clip_grad_norm_(
+            self.model.parameters(), config.clip or math.inf, foreach=True
+        )
+        # Read by the fused kernel, which then leaves weights and moments as they are.
+        self.optimizer.found_inf = self.guard.skips(norm)  # type: ignore[attr-defined]
         self.optimizer.step()
         self.optimizer.zero_grad()
-        self._pending.append((torch.stack(losses).sum(), tokens))
+        self.mean.update(progress.step - progress.begun)
+        self._pending.append((loss, sum(part.target_tokens for part in parts)))
 
-    def _next_batches(self) -> list[Rows]:
-        progress = self.progress
-        # More than one step ahead where small weights leave an epoch without rows.
-        while progress.index == len(self.data.updates(progress.epoch)):
-            progress.epoch, progress.index = progress.epoch + 1, 0
-        batches = self.data.updates(progress.epoch)[progress.index]
-        progress.index += 1
-        return batches
-
-    def _backward(self, rows: Rows, tokens: int) -> Tensor:
-        """Add a batch's gradient; all batches of an update share one count of target tokens."""
-        batch = load(self.data.split, rows, self.device)
-        with torch.autocast(self.device.type, self.dtype, enabled=self.dtype is not None):
-            loss = sequence_loss(self.model, batch, self.config.label_smoothing)
-        (loss.total / tokens).backward()  # type: ignore[no-untyped-call]
-        return loss.total.detach()
-
-    def _rate(self, step: int) -> float:
-        config = self.config
-        return learning_rate(
-            config.schedule,
-            step,
-            peak=config.learning_rate,
-            warmup=config.warmup,
-            total=self.total,
-        )
+    def _rate(self) -> float:
+        return self.phase.rate(self.progress.step - self.progress.begun)
 
     def _look(self) -> None:
         """Read the losses since the last look; the device is not waited for in between."""
         if not self._pending:
             return
         progress = self.progress
-        before = progress.loss_sum, progress.tokens
-        losses = torch.stack([loss for loss, _ in self._pending]).tolist()
-        # A finite loss may have been the last one: its update can have spoilt the weights.
-        sound = torch.stack([weights.sum() for weights in self.model.parameters()]).isfinite().all()
-        first = progress.step - len(losses) + 1
-        for step, (loss, (_, tokens)) in enumerate(zip(losses, self._pending, strict=True), first):
-            if not math.isfinite(loss):
-                raise _diverged(step, f"a loss of {loss}", self._rate(step))
-            progress.loss_sum += loss
-            progress.tokens += tokens
-        if not sound:
-            raise _diverged(progress.step, "weights that are no numbers", self._rate(progress.step))
+        loss_sum, tokens = 0.0, 0
+        for loss, count in zip(self._losses(), self._pending, strict=True):
+            if math.isfinite(loss):  # else the update was skipped
+                loss_sum, tokens = loss_sum + loss, tokens + count[1]
         self._pending.clear()
+        self._check()
+        progress.loss_sum += loss_sum
+        progress.tokens += tokens
         self.reporter.look(
             progress.step,
             epoch=progress.epoch + 1,
-            loss_sum=progress.loss_sum - before[0],
-            tokens=progress.tokens - before[1],
-            rate=self._rate(progress.step),
+            loss_sum=loss_sum,
+            tokens=tokens,
+            rate=self._rate(),
         )
+
+    def _losses(self) -> list[float]:
+        """Give the loss of each pending update, summed over the processes."""
+        own = torch.stack([loss for loss, _ in self._pending]).tolist()
+        return [sum(shares) for shares in zip(*self.processes.gather_each(own), strict=True)]
+
+    def _check(self) -> None:
+        """Count skipped updates; after many in a row go on in full precision, or give up."""
+        progress = self.progress
+        skipped, in_a_row = self.guard.counts()
+        if skipped > progress.skipped:
+            log.warning(
+                "skipped %d updates up to %d: their gradients were no numbers or far too large",
+                skipped - progress.skipped,
+                progress.step,
+            )
+            progress.skipped = skipped
+        # A finite gradient may have been the last one: its update can have spoilt the weights.
+        weights = torch.stack([weights.sum() for weights in self.model.parameters()])
+        if not weights.isfinite().all():
+            raise _diverged(progress.step, "weights that are no numbers", self._rate())
+        if in_a_row < LOOK_EVERY:
+            return
+        if self.dtype is None:
+            raise _diverged(progress.step, f"{in_a_row} skipped updates in a row", self._rate())
+        log.warning("going on in float32: %d updates in a row were skipped", in_a_row)
+        progress.full_precision = True
+        self.guard.forgive()
 
     def _validate(self) -> None:
         progress = self.progress
-        found = self.validate(self.model, self.dtype)
-        weights = snapshot(self.model)
-        row = progress.record(found, self._rate(progress.step))
+        with self.mean.in_place():
+            found = self.validate(self.model, self.dtype)
+            weights = snapshot(self.model)
+        row = progress.record(found, self._rate())
         if self.config.average > 1:
             progress.recent = [*progress.recent, weights][-self.config.average :]
-        if progress.best is None or better(self.config.select, found, progress.best):
-            progress.best, progress.best_step, progress.best_weights = found, progress.step, weights
-            progress.stale = 0
-        else:
-            progress.stale += 1
-        self.reporter.validation(row, found, best=progress.best_step == progress.step)
+        best = self.config.select in progress.compare(found, weights)
+        progress.stale = 0 if best else progress.stale + 1
+        self.reporter.validation(row, found, best=best)
 
     def _finish(self) -> Outcome:
-        progress, averaged = self.progress, 0
-        assert progress.best is not None  # the last update is always validated
-        weights, best = progress.best_weights, progress.best
+        progress = self.progress
+        progress.early += self._out_of_patience()
+        chosen, averaged = progress.best[self.config.select], 0
         if len(progress.recent) > 1:
-            mean = average(progress.recent)
-            self._set_weights(mean)
-            found = self.validate(self.model, self.dtype)
-            self.reporter.averaged(found, len(progress.recent))
-            if better(self.config.select, found, best):
-                weights, best, averaged = mean, found, len(progress.recent)
-        self._set_weights(weights)
+            mean = self._average(progress.recent)
+            if better(self.config.select, mean.evaluation, chosen.evaluation):
+                chosen, averaged = mean, len(progress.recent)
+        set_weights(self.model, chosen.weights)
         self.model.eval()
-        return Outcome(best, progress, averaged, self._stopped_early())
+        return Outcome(chosen.step, chosen.evaluation, chosen.weights, progress, averaged)
 
-    def _set_weights(self, weights: dict[str, Tensor]) -> None:
-        with torch.no_grad():
-            for name, parameter in self.model.named_parameters():
-                parameter.copy_(weights[name])
+    def _average(self, recent: Sequence[Weights]) -> Checkpoint:
+        weights = average(recent)
+        set_weights(self.model, weights)
+        found = self.validate(self.model, self.dtype)
+        self.reporter.averaged(found, len(recent))
+        return Checkpoint(self.progress.step, found, weights)
 
     def _save(self) -> None:
         self._look()
-        payload: dict[str, Any] = {
-            "weights": snapshot(self.model),
-            "optimizer": self.optimizer.state_dict(),
-            "random": torch.get_rng_state(),
-            "progress": self.progress.to_dict(),
-        }
-        if self.device.type == "cuda":
-            payload["random_cuda"] = torch.cuda.get_rng_state(self.device)
-        self.state.save(self.progress.step, payload)
+        if self.processes.first:
+            payload: dict[str, Any] = {
+                "weights": snapshot(self.model),
+                "mean": self.mean.to_list(),
+                "optimizer": self.optimizer.state_dict(),
+                "guard": self.guard.to_tensor(),
+                "progress": self.progress.to_dict(),
+            }
+            self.state.save(self.progress.step, payload)
+        self.processes.any(False)  # nobody ends before the state is whole
 
     def _resume(self) -> None:
-        payload = self.state.load()
+        payload = self.processes.broadcast(self.state.load() if self.processes.first else None)
         if payload is None:
             return
-        self._set_weights(payload["weights"])
+        set_weights(self.model, payload["weights"])
+        self.mean.load(payload["mean"])
         self.optimizer.load_state_dict(payload["optimizer"])
+        self.guard.load(payload["guard"])
         self.progress = Progress.from_dict(payload["progress"])
-        torch.set_rng_state(payload["random"])
-        if self.device.type == "cuda":
-            torch.cuda.set_rng_state(payload["random_cuda"], self.device)
         log.info("going on from the state after update %d", self.progress.step)
 
 
-def precision(name: str, device: torch.device) -> torch.dtype | None:
-    """Give the type that matrix products are computed in, None: that of the weights."""
-    if name == "auto":
+def precision(config: TrainConfig, device: torch.device) -> torch.dtype | None:
+    """Give the type that a configuration asks for on a device."""
+    if config.precision == "auto":
         return autocast_dtype(device)
-    return torch.bfloat16 if name == "bf16" else None
+    return torch.bfloat16 if config.precision == "bf16" else None
 
 
 def _diverged(step: int, found: str, rate: float) -> HanyiError:
@@ -238,5 +271,6 @@ def _diverged(step: int, found: str, rate: float) -> HanyiError:
         f"train: update {step}",
         f"{found} at learning rate {rate:.2g}",
         "finite numbers",
-        "training diverged: lower train.learning_rate, or raise train.warmup or train.batch_tokens",
+        "training diverged: lower train.learning_rate, raise train.warmup or train.batch_tokens, "
+        "or raise train.spike if it is set",
     )
