@@ -1,4 +1,4 @@
-"""What each choice for the CPU is worth in a training step: `.venv/bin/python -m benchmarks.train`.
+"""What each choice for the CPU is worth in a training step: `.venv/bin/python -m benchmarks.steps`.
 
 One process, a synthetic corpus of sentence lengths, the default sizes. Whole steps of all variants
 take turns on the same batches, so that whatever else the machine does slows them alike; a variant's
