@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,7 +44,8 @@ class Part(NamedTuple):
         return int(self.lines.tgt_lengths[self.rows].sum()) + len(self.rows)
 
 
-class Update(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Update:
     """The batches of one update, and the position in the data after it."""
 
     epoch: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 import torch
@@ -72,7 +72,7 @@ class Gradients:
             total += loss.detach()
         return total
 
-    def _exchange(self, last: bool):
+    def _exchange(self, last: bool) -> AbstractContextManager[None]:
         """Exchange gradients once for an update, with its last batch."""
         if isinstance(self.loss, DistributedDataParallel) and not last:
             return self.loss.no_sync()
