@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from hanyi.ahead import ahead
 from hanyi.errors import ParamsError
 
 VARIABLE = "HANYI_WORKERS"
@@ -32,22 +31,5 @@ def worker_count() -> int:
 def ordered(
     function: Callable[[Job], Result], jobs: Iterable[Job], workers: int
 ) -> Iterator[Result]:
-    """Give `function` of each job in order, while threads are at work on the next few.
-
-    Threads suffice, as numpy and Arrow release the interpreter's lock while they count.
-    """
-    if workers == 1:
-        yield from map(function, jobs)
-        return
-    waiting: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            for job in jobs:
-                waiting.append(pool.submit(function, job))
-                if len(waiting) > workers:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+    """Give `function` of each job in order, while threads are at work on the next few."""
+    return ahead(function, jobs, threads=workers if workers > 1 else 0, depth=workers)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hanyi.ahead import ahead
 from hanyi.params import at_least, config, one_of
 from hanyi.tokens.bpe import Tokenizer
 from hanyi.tokens.flat import Flat
@@ -24,9 +24,6 @@ OVER_LONG = ("drop", "truncate")
 
 WORKERS = 2
 """Threads: the tokenizer uses all cores, but what Python does before and after uses one."""
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 @config
@@ -86,7 +83,7 @@ def encode_split(
 
     def encoded() -> Iterator[pa.RecordBatch]:
         blocks = read_blocks(prepared, ["id", "corpus", "src", "tgt"])
-        for rows, found in _ahead(encoder, blocks):
+        for rows, found in ahead(encoder, blocks, threads=WORKERS, depth=2 * WORKERS):
             counts.update(found)
             yield rows
         index["counts"] |= {
@@ -131,18 +128,3 @@ class _Encoder:
 def _cut(rows: Flat, most: int) -> tuple[Flat, int]:
     long = int((rows.lengths > most).sum())
     return (rows.cut(most) if long else rows), long
-
-
-def _ahead(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """Give `work(item)` of each item in order, while threads are some items ahead."""
-    pool = ThreadPoolExecutor(WORKERS)
-    waiting: deque[Future[Result]] = deque()
-    try:
-        for item in items:
-            waiting.append(pool.submit(work, item))
-            if len(waiting) > 2 * WORKERS:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
