@@ -65,6 +65,25 @@ def test_an_empty_row_is_its_special_tokens(split: EncodedSplit) -> None:
     )
 
 
+def test_real_tokens_are_found_where_they_stand(split: EncodedSplit) -> None:
+    batch = collate(split, np.array([0, 1, 2]))
+    assert batch.tgt_out.ravel()[batch.real].tolist() == [20, EOS, EOS, 21, 22, 23, 24, 25, EOS]
+    assert batch.real.dtype == np.int64
+
+
+def test_a_batch_is_filled_up_to_a_multiple(split: EncodedSplit) -> None:
+    rows = np.array([0, 2, 3])
+    plain, filled = collate(split, rows), collate(split, rows, multiple=4)
+    assert (filled.src.shape, filled.tgt_in.shape, filled.tgt_out.shape) == ((4, 8), (4, 8), (4, 8))
+    for one, other in zip(plain[:3], filled[:3], strict=True):
+        height, width = one.shape
+        assert (other[:height, :width] == one).all()
+        assert (other != PAD).sum() == (one != PAD).sum()
+    assert (
+        filled.tgt_out.ravel()[filled.real].tolist() == plain.tgt_out.ravel()[plain.real].tolist()
+    )
+
+
 def test_padding_is_the_share_that_collate_fills_up(split: EncodedSplit) -> None:
     batches = [np.array([0, 2]), np.array([1, 3])]
     filled = [side for rows in batches for side in collate(split, rows)[:2]]
