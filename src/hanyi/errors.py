@@ -29,3 +29,7 @@ class DataError(HanyiError):
 
 class ArtifactError(HanyiError):
     """An output of a stage that is missing, stale, mixed, broken or cannot be written."""
+
+
+class LostProcessError(HanyiError):
+    """Another process of the same piece of work is gone, or does not answer."""

@@ -13,6 +13,7 @@ from hanyi.decoding.beam import beam_search
 from hanyi.decoding.greedy import greedy_search
 from hanyi.decoding.hypothesis import Hypothesis
 from hanyi.errors import ArtifactError
+from hanyi.model.processes import ALONE, Processes
 from hanyi.model.transformer import Transformer
 from hanyi.params import at_least, config
 from hanyi.tokens.vocab import EOS, PAD
@@ -68,28 +69,36 @@ def translate_ids(
     *,
     tokens: int,
     report: Callable[[int], object] | None = None,
+    processes: Processes = ALONE,
 ) -> list[list[Hypothesis]]:
     """Translate token ids without specials: for each source its `n_best` hypotheses, best first.
 
     A batch holds at most `tokens` padded source tokens times beams, or a single longer sentence. An
     empty source has one translation, the empty one, with log probability 0. `report` hears after
-    each batch how many sentences it had. Raises `ArtifactError` when the model gives no numbers, as
-    a diverged one does.
+    each batch how many sentences are done. Several processes share the batches, which are the same
+    for any number of them, and all get all translations. Raises `ArtifactError` when the model
+    gives no numbers, as a diverged one does.
     """
-    results: list[list[Hypothesis]] = [[Hypothesis([], 0.0, finished=True)] for _ in sources]
+    batches = _batches(sources, tokens // search.beam_size)
+    own: list[list[list[Hypothesis]]] = []
     training = model.training
     model.eval()
     try:
         with torch.no_grad():
-            for batch in _batches(sources, tokens // search.beam_size):
-                found = _translate_batch(model, [sources[row] for row in batch], search)
-                _check(found)
-                for row, hypotheses in zip(batch, found, strict=True):
-                    results[row] = hypotheses
+            for start in range(0, len(batches), processes.count):
+                turn = batches[start : start + processes.count]  # one for each process
+                for batch in processes.share(turn):
+                    found = _translate_batch(model, [sources[row] for row in batch], search)
+                    _check(found)
+                    own.append(found)
                 if report is not None:
-                    report(len(batch))
+                    report(sum(map(len, turn)))
     finally:
         model.train(training)
+    results: list[list[Hypothesis]] = [[Hypothesis([], 0.0, finished=True)] for _ in sources]
+    for batch, found in zip(batches, processes.gather(own), strict=True):
+        for row, hypotheses in zip(batch, found, strict=True):
+            results[row] = hypotheses
     return results
 
 

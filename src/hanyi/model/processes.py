@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import torch
 from torch import distributed
 
-from hanyi.errors import HanyiError
+from hanyi.errors import LostProcessError
 
 T = TypeVar("T")
 
@@ -35,10 +35,6 @@ LOST_TYPES = (
     distributed.DistNetworkError,
     distributed.DistStoreError,
 )
-
-
-class LostProcessError(HanyiError):
-    """Another process of the same piece of work is gone, or does not answer."""
 
 
 @dataclass(frozen=True, slots=True)

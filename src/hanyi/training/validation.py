@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hanyi.decoding.engine import SearchConfig, translate_ids
 from hanyi.errors import ArtifactError
+from hanyi.model.processes import ALONE, Processes
 from hanyi.model.transformer import Transformer
 from hanyi.scoring.metrics import ScoreConfig, score_all
 from hanyi.tokens.batches import plan
@@ -73,6 +74,7 @@ class Validator:
         config: TrainConfig,
         score: ScoreConfig,
         device: torch.device,
+        processes: Processes = ALONE,
     ) -> None:
         """Choose the rows to translate; raise `ArtifactError` when a row has no text in `texts`."""
         self.split = split
@@ -80,6 +82,7 @@ class Validator:
         self.config = config
         self.score = score
         self.device = device
+        self.processes = processes
         lengths = (split.src_lengths, split.tgt_lengths)
         self.batches = plan(*lengths, tokens=config.batch_tokens, seed=0, epoch=0)
         self.rows = spread(split.corpus, config.validate_rows)
@@ -93,7 +96,11 @@ class Validator:
         self.corpora = [split.corpora[split.corpus[row]] for row in self.rows]
 
     def __call__(self, model: Transformer, dtype: torch.dtype | None) -> Evaluation:
-        """Evaluate a model; its mode (training or not) is as before afterwards."""
+        """Evaluate a model; its mode (training or not) is as before afterwards.
+
+        The processes share the batches, which are the same for any number of them, and all get the
+        same evaluation.
+        """
         training = model.training
         model.eval()
         try:
@@ -102,6 +109,31 @@ class Validator:
                 hypotheses = self._translate(model)
         finally:
             model.train(training)
+        return self._evaluation(loss, nll, hypotheses)
+
+    def _losses(self, model: Transformer) -> tuple[float, float]:
+        pairs = []
+        for rows in self.processes.share(self.batches):
+            batch = load(self.split, rows, self.device)
+            pairs.append(torch.stack(sequence_loss(model, batch, self.config.label_smoothing)))
+        own = torch.stack(pairs).tolist() if pairs else []  # the device is waited for once
+        # Added up in the order of the batches, whoever had them.
+        total, nll = (sum(values) for values in zip(*self.processes.gather(own), strict=True))
+        tokens = int(self.split.tgt_lengths.sum()) + self.split.rows
+        return total / tokens, nll / tokens
+
+    def _translate(self, model: Transformer) -> list[str]:
+        sources = [self.split.src(int(row)).tolist() for row in self.rows]
+        found = translate_ids(
+            model,
+            sources,
+            GREEDY,
+            tokens=2 * self.config.batch_tokens,
+            processes=self.processes,
+        )
+        return self.tokenizer.decode_batch([best[0].tokens for best in found])
+
+    def _evaluation(self, loss: float, nll: float, hypotheses: Sequence[str]) -> Evaluation:
         scores = self._scores(hypotheses, range(len(self.rows)))
         names = sorted(set(self.corpora))
         corpora = {
@@ -109,21 +141,6 @@ class Validator:
             for name in names
         }
         return Evaluation(loss, _perplexity(nll), scores, corpora, self._samples(hypotheses))
-
-    def _losses(self, model: Transformer) -> tuple[float, float]:
-        total = nll = 0.0
-        for rows in self.batches:
-            batch = load(self.split, rows, self.device)
-            loss = sequence_loss(model, batch, self.config.label_smoothing)
-            total += loss.total.item()
-            nll += loss.nll.item()
-        tokens = int(self.split.tgt_lengths.sum()) + self.split.rows
-        return total / tokens, nll / tokens
-
-    def _translate(self, model: Transformer) -> list[str]:
-        sources = [self.split.src(int(row)).tolist() for row in self.rows]
-        found = translate_ids(model, sources, GREEDY, tokens=2 * self.config.batch_tokens)
-        return self.tokenizer.decode_batch([best[0].tokens for best in found])
 
     def _scores(self, hypotheses: Sequence[str], places: Sequence[int]) -> dict[str, float]:
         chosen = [hypotheses[place] for place in places]
