@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,24 @@ class Tokenizer:
             return self._bpe.encode_batch_fast(list(texts), add_special_tokens=False)
         except TypeError:
             raise _no_unicode(texts) from None
+
+    def words(self, texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
+        """Give the ids of each text, as `encode_batch`, and for each the number of its word."""
+        encodings = self._bpe.encode_batch(list(texts), add_special_tokens=False)
+        return [(encoding.ids, encoding.word_ids) for encoding in encodings]
+
+    def merges(self) -> list[tuple[int, int, int]]:
+        """Give left, right and joined token of each merge, the one to be done first at first."""
+        id_of = self._bpe.token_to_id
+        pairs = json.loads(self._bpe.to_str())["model"]["merges"]
+        return [(id_of(left), id_of(right), id_of(left + right)) for left, right in pairs]
+
+    def spelling(self) -> list[list[int]]:
+        """Give the tokens of the single bytes that each token stands for; a special one is whole."""
+        id_of = self._bpe.token_to_id
+        pieces = [self._bpe.id_to_token(number) for number in range(len(SPECIALS), self.size)]
+        specials = [[number] for number in range(len(SPECIALS))]
+        return specials + [[id_of(sign) for sign in piece] for piece in pieces]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Give the text of ids, special ones skipped; bytes that spell no character are U+FFFD."""
