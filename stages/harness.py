@@ -10,13 +10,14 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
 from typing import Any, NoReturn
 
 from hanyi.artifacts import canonical_json, write_text
 from hanyi.errors import EXIT_FAULT, HanyiError
 from hanyi.tracking import Tracker, open_tracker
+from stages.launch import launch, rank, tell
 from stages.paths import METRICS
 
 EXIT_SIGNAL = 128  # plus the signal's number, as shells do
@@ -29,23 +30,38 @@ class Stopped(KeyboardInterrupt):
     """SIGTERM, raised where the stage stands so that it unwinds as after Ctrl-C."""
 
 
-def run(name: str, main: Callable[[Tracker], Mapping[str, Any]]) -> None:
+def run(
+    name: str,
+    main: Callable[[Tracker], Mapping[str, Any]],
+    processes: Callable[[], int] | None = None,
+) -> None:
     """Run a stage: `main` gives the metrics, which become `metrics/NAME.json` and are mirrored.
+
+    A stage whose work several processes can share tells how many there are by default; each of them
+    runs `main`, and only the first writes metrics and logs more than warnings.
 
     A `HanyiError` or a full disk ends as one line on standard error and exit code 2, an
     interruption as one line and 128 plus the signal's number; a bug keeps its traceback.
     """
-    logging.basicConfig(format=f"{name}: %(message)s", stream=sys.stderr)
-    logging.getLogger("hanyi").setLevel(logging.INFO)  # other libraries only warn
-    signal.signal(signal.SIGTERM, _stopped)
     _die_with_parent()
+    if processes is not None:
+        with one_line_errors(name):
+            launch(name, processes)
+        _die_with_parent()  # a worker has another one
+    first = rank() == 0
+    title = name if first else f"{name} [{rank()}]"
+    logging.basicConfig(format=f"{title}: %(message)s", stream=sys.stderr)
+    # Other libraries only warn.
+    logging.getLogger("hanyi").setLevel(logging.INFO if first else logging.WARNING)
+    signal.signal(signal.SIGTERM, _stopped)
     try:
         # Outside of the tracker for the one fault of its own: MLflow is missing.
-        with one_line_errors(name), open_tracker(name) as tracker:
-            _run(name, main, tracker)
+        with one_line_errors(title), _tracker(name) as tracker:
+            _run(title, name, main, tracker)
     except KeyboardInterrupt as stop:
         number = signal.SIGTERM if isinstance(stop, Stopped) else signal.SIGINT
-        sys.stderr.write(f"{name}: stopped by {number.name}\n")
+        if first:
+            sys.stderr.write(f"{name}: stopped by {number.name}\n")
         raise SystemExit(EXIT_SIGNAL + number) from None
 
 
@@ -63,26 +79,34 @@ def one_line_errors(name: str) -> Iterator[None]:
     try:
         yield
     except HanyiError as error:
-        _fail(name, str(error))
+        _fail(name, error)
 
 
-def _run(name: str, main: Callable[[Tracker], Mapping[str, Any]], tracker: Tracker) -> None:
+def _tracker(name: str) -> AbstractContextManager[Tracker]:
+    return open_tracker(name) if rank() == 0 else nullcontext(Tracker())
+
+
+def _run(
+    title: str, name: str, main: Callable[[Tracker], Mapping[str, Any]], tracker: Tracker
+) -> None:
     # The line is written before the tracker closes: nobody waits for the mirror to read an error.
     try:
         metrics = main(tracker)
-        write_text(METRICS / f"{name}.json", canonical_json(metrics))
-        tracker.stage_metrics(name, metrics)
+        if rank() == 0:
+            write_text(METRICS / f"{name}.json", canonical_json(metrics))
+            tracker.stage_metrics(name, metrics)
     except HanyiError as error:
-        _fail(name, str(error))
+        _fail(title, error)
     except OSError as error:
         if error.errno not in FULL:
             raise
         where = error.filename or "disk"
-        _fail(name, f"{where}: no space left, expected room for the outputs; free some")
+        _fail(title, f"{where}: no space left, expected room for the outputs; free some")
 
 
-def _fail(name: str, line: str) -> NoReturn:
-    sys.stderr.write(f"{name}: error: {line}\n")
+def _fail(title: str, error: HanyiError | str) -> NoReturn:
+    if not tell(error):
+        sys.stderr.write(f"{title}: error: {error}\n")
     raise SystemExit(EXIT_FAULT)
 
 

@@ -101,7 +101,7 @@ class Processes:
                 f"process {self.rank} of {self.count}",
                 f"another process is gone ({_first_line(error)})",
                 "all of them to the end",
-                "run the same command again: training goes on from the last saved state",
+                "run the same command again; training goes on from its last saved state",
             ) from error
 
 
