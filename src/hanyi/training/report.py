@@ -1,14 +1,16 @@
-"""What a training run tells while it goes: log lines and live metrics; never an output."""
+"""What a training run tells while it goes: a bar or lines, and live metrics; never an output."""
 
 from __future__ import annotations
 
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from hanyi.progress import Bar, clock, on_terminal
 from hanyi.scoring.metrics import LABELS
 from hanyi.training.validation import Evaluation
 
@@ -17,11 +19,12 @@ log = logging.getLogger("hanyi.training")
 Publish = Callable[[Mapping[str, float], int], None]
 
 SECONDS_BETWEEN_LINES = 5.0
+SECONDS_ON_A_BAR = 1.0  # until loss and speed are taken anew
 METRICS_EVERY = 50  # updates between two points of the live curve
 
 
 class Reporter:
-    """Turns events of the trainer into log lines and, through `publish`, into live metrics."""
+    """Turns events of the trainer into lines or a bar and, through `publish`, into live metrics."""
 
     def __init__(self, publish: Publish, padding: float) -> None:
         """Report to `publish(values, step)`; `padding` is the share of PAD in the batches."""
@@ -33,6 +36,17 @@ class Reporter:
         self._told = -math.inf  # so that the first look is shown at once
         self._line = _Window()
         self._metrics = _Window()
+        self._bar: Bar | None = None
+
+    @contextmanager
+    def shown(self) -> Iterator[Reporter]:
+        """Show a bar instead of lines, if there is a terminal, until the training ends."""
+        if not on_terminal():
+            yield self
+            return
+        with Bar("train", "updates").shown() as self._bar:
+            yield self
+        self._bar = None
 
     def start(self, step: int, total: int) -> None:
         """Begin at a step, which is not 0 after a resume."""
@@ -49,22 +63,32 @@ class Reporter:
             values = {"train_loss": self._metrics.loss, "tokens_per_second": self._metrics.speed}
             self._publish({**values, "learning_rate": rate, "epoch": epoch}, step)
             self._metrics = _Window()
+        self._tell(step, epoch, rate)
+
+    def _tell(self, step: int, epoch: int, rate: float) -> None:
         now = time.monotonic()
-        if now - self._told < SECONDS_BETWEEN_LINES and step < self._total:
+        seconds = SECONDS_ON_A_BAR if self._bar else SECONDS_BETWEEN_LINES
+        if now - self._told < seconds and step < self._total:
+            if self._bar:
+                self._bar.show(step, self._total)
             return
-        left = (now - self._begun) / (step - self._first) * (self._total - step)
-        log.info(
-            "update %d of %d, epoch %d: loss %.3f, learning rate %.2g, %.0f target tokens/s, "
-            "padding %.1f%%, %s left",
-            step,
-            self._total,
-            epoch,
-            self._line.loss,
-            rate,
-            self._line.speed,
-            100 * self._padding,
-            clock(left),
-        )
+        left = clock((now - self._begun) / (step - self._first) * (self._total - step))
+        loss, speed = self._line.loss, f"{self._line.speed:.0f} target tokens/s"
+        padding = f"padding {100 * self._padding:.1f}%"
+        if self._bar:
+            self._bar.show(step, self._total, f", loss {loss:.3f}, {speed}, {padding}, {left} left")
+        else:
+            log.info(
+                "update %d of %d, epoch %d: loss %.3f, learning rate %.2g, %s, %s, %s left",
+                step,
+                self._total,
+                epoch,
+                loss,
+                rate,
+                speed,
+                padding,
+                left,
+            )
         self._line, self._told = _Window(), now
 
     def validation(self, row: Mapping[str, Any], found: Evaluation, *, best: bool) -> None:
@@ -97,7 +121,10 @@ class _Window:
 
     loss_sum: float = 0.0
     tokens: int = 0
-    begun: float = field(default_factory=time.monotonic)
+    begun: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.begun = time.monotonic()
 
     @property
     def seconds(self) -> float:
@@ -105,18 +132,11 @@ class _Window:
 
     @property
     def loss(self) -> float:
-        return self.loss_sum / self.tokens
+        return self.loss_sum / self.tokens if self.tokens else math.nan  # all were skipped
 
     @property
     def speed(self) -> float:
         return self.tokens / max(self.seconds, 1e-9)
-
-
-def clock(seconds: float) -> str:
-    """Write a duration as minutes and seconds, hours when it is long: 1:05 or 2:00:07."""
-    minutes, seconds = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
 def _scores(found: Evaluation) -> str:
