@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import logging
 import math
 from pathlib import Path
@@ -9,12 +10,15 @@ import pytest
 import torch
 
 from hanyi.errors import HanyiError
+from hanyi.model.processes import ALONE
 from hanyi.model.transformer import Transformer
 from hanyi.training.averages import average, set_weights, snapshot
+from hanyi.training.feed import Feed, Loaded
 from hanyi.training.progress import better
 from hanyi.training.trainer import Interrupted, Outcome, Trainer
 from tests.training import (
     CORPORA,
+    CPU,
     MODEL,
     die,
     in_child,
@@ -134,7 +138,7 @@ def test_accumulation_equals_one_big_batch(corpus: Path, tmp_path: Path) -> None
         assert len(updates) == 1
         assert (len(updates[0]) > 5) == (accumulate > 1)
         trainer.optimizer = torch.optim.SGD(trainer.model.parameters(), lr=0.1, fused=True)  # type: ignore[assignment]
-        trainer._update(next(trainer.phase.data.updates_from(0, 0)))
+        trainer._update(first_update(trainer))
         trainer._look()
         found.append((snapshot(trainer.model), trainer.progress.loss_sum, trainer.progress.tokens))
     (big, big_loss, big_tokens), (small, small_loss, small_tokens) = found
@@ -144,19 +148,24 @@ def test_accumulation_equals_one_big_batch(corpus: Path, tmp_path: Path) -> None
         torch.testing.assert_close(small[name], weights, atol=1e-6, rtol=1e-4)
 
 
+def first_update(trainer: Trainer) -> Loaded:
+    return next(Feed(trainer.phase.data, ALONE, CPU).updates_from(0, 0))
+
+
 def test_gradient_is_that_of_the_mean_over_target_tokens(corpus: Path, tmp_path: Path) -> None:
     trainer = make_trainer(corpus, tmp_path, {"dropout": 0.0})
-    data = trainer.phase.data
-    (part,) = data.parts(next(data.updates_from(0, 0)))
-    rows = part.rows.tolist()
-    assert part.target_tokens == sum(len(data.split.tgt(row)) + 1 for row in rows)
-    loss = trainer.gradients.add([part], 1, None)
-    untrained = math.log(data.split.tgt_vocab)
-    assert loss.item() / part.target_tokens == pytest.approx(untrained, rel=0.1)
-    output = trainer.model.decoder_norm.bias.grad
+    split = trainer.phase.data.split
+    one = first_update(trainer)
+    (rows,) = one.update.batches
+    assert one.tokens == sum(len(split.tgt(row)) + 1 for row in rows.tolist())
+    loss = trainer.gradients.add(one, 1, None)
+    untrained = math.log(split.tgt_vocab)
+    assert loss.item() / one.tokens == pytest.approx(untrained, rel=0.1)
+    gradient = trainer.model.decoder_norm.bias.grad
     trainer.optimizer.zero_grad()
-    trainer.gradients.add([part, part], 1, None)  # the same mean from twice the tokens
-    torch.testing.assert_close(trainer.model.decoder_norm.bias.grad, output)
+    twice = dataclasses.replace(one, tokens=2 * one.tokens, batches=[*one.batches, *one.batches])
+    trainer.gradients.add(twice, 1, None)
+    torch.testing.assert_close(trainer.model.decoder_norm.bias.grad, gradient)
 
 
 def test_stops_early(corpus: Path, tmp_path: Path) -> None:
@@ -210,8 +219,6 @@ def test_average_is_the_mean() -> None:
 
 
 def test_better_knows_which_way_is_up(unbroken: tuple[Trainer, Outcome]) -> None:
-    import dataclasses
-
     one = unbroken[1].best
     lower = dataclasses.replace(one, loss=one.loss - 0.1)
     higher = dataclasses.replace(one, scores={**one.scores, "chrf": one.scores["chrf"] + 1})
@@ -250,8 +257,8 @@ def test_divergence_is_told_in_one_line(
 
 
 def test_norms_biases_and_embeddings_do_not_decay(corpus: Path, tmp_path: Path) -> None:
-    for tie in (True, False):
-        trainer = make_trainer(corpus, tmp_path, {"tie_output": tie})
+    for tie in ("output", "none"):
+        trainer = make_trainer(corpus, tmp_path, {"tie": tie})
         names = {id(p): name for name, p in trainer.model.named_parameters()}
         decaying, steady = (
             {names[id(p)] for p in group["params"]} for group in trainer.optimizer.param_groups
@@ -260,7 +267,7 @@ def test_norms_biases_and_embeddings_do_not_decay(corpus: Path, tmp_path: Path) 
         assert decaying | steady == set(names.values())
         assert not decaying & steady
         assert all(name.endswith("weight") for name in decaying)
-        assert ("output.weight" in decaying) == (not tie)
+        assert ("output.weight" in decaying) == (tie == "none")
         for part in ("bias", "norm", "tokens"):
             assert not any(part in name.rsplit(".", 2)[-1] for name in decaying)
         assert {
@@ -317,9 +324,9 @@ def test_one_gradient_that_is_no_number_is_skipped_and_counted(
     trainer = make_trainer(corpus, tmp_path, average=1)
     real = trainer.gradients.add
 
-    def spoil(parts: Any, step: int, dtype: Any) -> torch.Tensor:
+    def spoil(loaded: Loaded, step: int, dtype: Any) -> torch.Tensor:
         before = snapshot(trainer.model)
-        loss = real(parts, step, dtype)
+        loss = real(loaded, step, dtype)
         if step == 6:
             kept.append(before)
             trainer.model.decoder_norm.bias.grad[3] = math.nan
@@ -345,8 +352,8 @@ def test_a_spike_is_skipped_only_when_asked_for(corpus: Path, tmp_path: Path) ->
         )  # fmt: skip
         real = trainer.gradients.add
 
-        def jump(parts: Any, step: int, dtype: Any, real: Any = real, one: Any = trainer) -> Any:
-            loss = real(parts, step, dtype)
+        def jump(loaded: Any, step: int, dtype: Any, real: Any = real, one: Any = trainer) -> Any:
+            loss = real(loaded, step, dtype)
             if step == 105:
                 for weights in one.model.parameters():
                     weights.grad *= 50
@@ -362,8 +369,8 @@ def test_trouble_in_a_low_precision_ends_in_the_full_one(corpus: Path, tmp_path:
     )
     real = trainer.gradients.add
 
-    def spoil(parts: Any, step: int, dtype: Any) -> torch.Tensor:
-        loss = real(parts, step, dtype)
+    def spoil(loaded: Loaded, step: int, dtype: Any) -> torch.Tensor:
+        loss = real(loaded, step, dtype)
         return _spoilt(trainer.model, loss) if dtype is torch.bfloat16 else loss
 
     trainer.gradients.add = spoil  # type: ignore[method-assign]
@@ -390,8 +397,8 @@ def test_the_moving_average_is_what_is_validated_and_kept(corpus: Path, tmp_path
     mean = snapshot(trainer.model)
     real = trainer._update
 
-    def follow(update: Any) -> None:
-        real(update)
+    def follow(loaded: Any) -> None:
+        real(loaded)
         step = trainer.progress.step
         decay = min(0.5, (1 + step) / (10 + step))
         for name, weights in trainer.model.named_parameters():
@@ -421,9 +428,11 @@ def test_finetuning_learns_from_its_own_corpora(corpus: Path, tmp_path: Path) ->
     rates = []
     real = trainer._update
 
-    def watch(update: Any) -> None:
-        rows[trainer.progress.phase] |= {int(row) for batch in update.batches for row in batch}
-        real(update)
+    def watch(loaded: Any) -> None:
+        rows[trainer.progress.phase] |= {
+            int(row) for batch in loaded.update.batches for row in batch
+        }
+        real(loaded)
         rates.append(trainer.optimizer.param_groups[0]["lr"])
 
     trainer._update = watch  # type: ignore[method-assign]
@@ -441,12 +450,12 @@ def test_finetuning_begins_from_the_best_weights(corpus: Path, tmp_path: Path) -
     real = trainer._update
     seen = []
 
-    def watch(update: Any) -> None:
+    def watch(loaded: Any) -> None:
         if trainer.progress.step == 12:
             seen.append(snapshot(trainer.model))
             seen.append(dict(trainer.progress.best["loss"].weights))
             seen.append(len(trainer.optimizer.state))
-        real(update)
+        real(loaded)
 
     trainer._update = watch  # type: ignore[method-assign]
     run(trainer)

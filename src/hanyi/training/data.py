@@ -24,12 +24,20 @@ Rows = NDArray[np.int64]
 
 
 class Tensors(NamedTuple):
-    """A batch on a device, filled up with PAD."""
+    """A batch, filled up with PAD."""
 
     src: Tensor  # [batch, src_len], EOS included
     tgt_in: Tensor  # [batch, tgt_len], BOS and the tokens
     tgt_out: Tensor  # [batch, tgt_len], the tokens and EOS
     real: Tensor  # [tokens], where the real target tokens stand in the flat tgt_out
+
+    def to(self, device: torch.device) -> Tensors:
+        """Copy to a device; from pinned memory nobody waits for it."""
+        return Tensors(*(ids.to(device, non_blocking=True) for ids in self))
+
+    def pinned(self) -> Tensors:
+        """Copy to memory from which a GPU reads by itself."""
+        return Tensors(*(ids.pin_memory() for ids in self))
 
 
 class Part(NamedTuple):
@@ -55,8 +63,7 @@ class Update:
 
 def load(lines: Lines, rows: Rows, device: torch.device, multiple: int = 1) -> Tensors:
     """Put rows onto a device, both lengths and the number of rows filled up to a multiple."""
-    batch = collate(lines, rows, multiple)
-    return Tensors(*(torch.from_numpy(ids).to(device, non_blocking=True) for ids in batch))
+    return Tensors(*map(torch.from_numpy, collate(lines, rows, multiple))).to(device)
 
 
 class TrainingData:

@@ -13,7 +13,9 @@ from torch.nn.parallel import DistributedDataParallel
 from hanyi.model.processes import ALONE, Processes
 from hanyi.model.transformer import Transformer
 from hanyi.training.config import TrainConfig
-from hanyi.training.data import Part, Tensors, load
+from hanyi.training.data import Tensors
+from hanyi.training.feed import Loaded
+from hanyi.training.fit import Fit
 from hanyi.training.loss import sequence_loss
 
 
@@ -28,7 +30,7 @@ class TeacherForcing(nn.Module):
 
     def forward(self, batch: Tensors) -> Tensor:
         """Give the summed loss of a batch, nats."""
-        return sequence_loss(self.model, batch, self.smoothing, *([self.r_drop] if self.r_drop else [])).total
+        return sequence_loss(self.model, batch, self.smoothing, self.r_drop).total
 
 
 class Gradients:
@@ -44,6 +46,7 @@ class Gradients:
         self.seed = config.seed
         self.processes = processes
         self.device = next(model.parameters()).device
+        self.fit = Fit.from_environment(restarts=processes.count == 1)
         self.loss: nn.Module = TeacherForcing(model, config)
         if processes.count > 1:
             # Buffers are tables that every process computes for itself.
@@ -51,32 +54,48 @@ class Gradients:
                 self.loss, broadcast_buffers=False, gradient_as_bucket_view=True
             )
 
-    def add(self, parts: Sequence[Part], step: int, dtype: torch.dtype | None) -> Tensor:
+    def add(self, loaded: Loaded, step: int, dtype: torch.dtype | None) -> Tensor:
         """Add the gradients of update `step`; give this process' share of the summed loss, nats."""
-        self._draw_anew(step)
-        tokens = sum(part.target_tokens for part in parts)
+
+        def work(parts: list[Tensors]) -> Tensor:
+            self._draw_anew(step)
+            return self._sum(parts, loaded.tokens, dtype, exchange=True)
+
+        return self.fit.run(loaded.batches, work, self._discard)
+
+    def probe(self, batches: Sequence[Tensors], dtype: torch.dtype | None) -> None:
+        """Find what fits into memory, in all processes the same, before the first update."""
+        self.fit.probe(
+            batches, lambda parts: self._sum(parts, 1, dtype, exchange=False), self._discard
+        )
+        budgets = [budget for budget in self.processes.gather_each(self.fit.budget) if budget]
+        self.fit.budget = min(budgets, default=None)
+
+    def _sum(
+        self, parts: list[Tensors], tokens: int, dtype: torch.dtype | None, *, exchange: bool
+    ) -> Tensor:
         total = torch.zeros((), device=self.device)
         for number, part in enumerate(parts):
-            rows = np.asarray(self.processes.share(part.rows), np.int64)
-            # With fewer rows than processes, one without any still has to take part.
-            idle = not len(rows)
-            batch = load(part.lines, part.rows[:1] if idle else rows, self.device)
-            last = number == len(parts) - 1
+            batch = part.to(self.device)
+            last = exchange and number == len(parts) - 1
             with (
                 self._exchange(last),
                 torch.autocast(self.device.type, dtype, enabled=dtype is not None),
             ):
-                loss = self.loss(batch) * (not idle)
+                loss = self.loss(batch)
                 # DistributedDataParallel gives the mean over processes; the sum is wanted.
                 (loss * (self.processes.count / tokens)).backward()
             total += loss.detach()
         return total
 
-    def _exchange(self, last: bool) -> AbstractContextManager[None]:
+    def _exchange(self, now: bool) -> AbstractContextManager[None]:
         """Exchange gradients once for an update, with its last batch."""
-        if isinstance(self.loss, DistributedDataParallel) and not last:
+        if isinstance(self.loss, DistributedDataParallel) and not now:
             return self.loss.no_sync()
         return nullcontext()
+
+    def _discard(self) -> None:
+        self.loss.zero_grad()
 
     def _draw_anew(self, step: int) -> None:
         """Let the position decide all that is random, so that no state of it needs to be kept."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hanyi.tokens.bpe import Tokenizer
+from hanyi.tokens.bpe_dropout import BpeDropout
 from hanyi.tokens.shards import EncodedSplit
 
 Ids = NDArray[np.uint16]
@@ -35,8 +36,6 @@ class Segmenter:
     """Leaves out merges of both tokenizers at random."""
 
     def __init__(self, src: Tokenizer, tgt: Tokenizer, probability: float) -> None:
-        from hanyi.tokens.bpe_dropout import BpeDropout
-
         self._src = BpeDropout(src, probability)
         self._tgt = BpeDropout(tgt, probability)
 

@@ -18,6 +18,8 @@ from hanyi.model.transformer import Transformer
 from hanyi.training.averages import MovingAverage, Weights, average, set_weights, snapshot
 from hanyi.training.config import TrainConfig
 from hanyi.training.data import Update
+from hanyi.training.feed import Feed, Loaded
+from hanyi.training.fit import largest
 from hanyi.training.gradients import Gradients
 from hanyi.training.guard import Guard
 from hanyi.training.optimizer import make_optimizer
@@ -75,7 +77,7 @@ class Trainer:
         self.mean = MovingAverage(model, config.ema)
         self.progress = Progress()
         self._pending: list[tuple[Tensor, int]] = []
-        self._updates: Iterator[Update] = iter(())
+        self._feed: Iterator[Loaded] = iter(())
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> Outcome:
         """Train to the end, from the last saved state if there is one.
@@ -104,10 +106,12 @@ class Trainer:
     def _run_phase(self, stop: Callable[[], bool]) -> None:
         progress, config = self.progress, self.config
         end = progress.begun + self.phase.steps
-        self._updates = self.phase.data.updates_from(progress.epoch, progress.index)
+        feed = Feed(self.phase.data, self.processes, self.device)
+        self._probe(feed)
+        self._feed = feed.updates_from(progress.epoch, progress.index)
         self.reporter.start(progress.step, end)
         while progress.step < end and not self._out_of_patience():
-            self._update(next(self._updates))
+            self._update(next(self._feed))
             step = progress.step
             validating = (step - progress.begun) % config.validate_every == 0 or step == end
             if step % LOOK_EVERY == 0 or validating:
@@ -133,14 +137,22 @@ class Trainer:
         progress.enter_next_phase()
         log.info("phase %d of %d begins", progress.phase + 1, len(self.phases))
 
-    def _update(self, update: Update) -> None:
+    def _probe(self, feed: Feed) -> None:
+        """Find out what fits into the memory of a GPU before the first update needs it."""
+        if self.device.type != "cuda":
+            return
+        data = feed.data
+        batches = [rows for update in data.updates(0) for rows in update]
+        chosen = largest(batches, data.split.src_lengths, data.split.tgt_lengths)
+        self.gradients.probe(feed.load(Update(0, 0, chosen)).batches, self.dtype)
+
+    def _update(self, loaded: Loaded) -> None:
         progress, config = self.progress, self.config
         progress.step += 1
-        progress.epoch, progress.index = update.epoch, update.index
+        progress.epoch, progress.index = loaded.update.epoch, loaded.update.index
         for group in self.optimizer.param_groups:
             group["lr"] = self._rate()
-        parts = self.phase.data.parts(update)
-        loss = self.gradients.add(parts, progress.step, self.dtype)
+        loss = self.gradients.add(loaded, progress.step, self.dtype)
         norm = torch.nn.utils.clip_grad_norm_(
             self.model.parameters(), config.clip or math.inf, foreach=True
         )
@@ -149,7 +161,7 @@ class Trainer:
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.mean.update(progress.step - progress.begun)
-        self._pending.append((loss, sum(part.target_tokens for part in parts)))
+        self._pending.append((loss, loaded.tokens))
 
     def _rate(self) -> float:
         return self.phase.rate(self.progress.step - self.progress.begun)
@@ -242,6 +254,7 @@ class Trainer:
                 "mean": self.mean.to_list(),
                 "optimizer": self.optimizer.state_dict(),
                 "guard": self.guard.to_tensor(),
+                "budget": self.gradients.fit.budget,
                 "progress": self.progress.to_dict(),
             }
             self.state.save(self.progress.step, payload)
@@ -255,6 +268,7 @@ class Trainer:
         self.mean.load(payload["mean"])
         self.optimizer.load_state_dict(payload["optimizer"])
         self.guard.load(payload["guard"])
+        self.gradients.fit.budget = payload["budget"]
         self.progress = Progress.from_dict(payload["progress"])
         log.info("going on from the state after update %d", self.progress.step)
 
