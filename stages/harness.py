@@ -65,12 +65,26 @@ def run(
         raise SystemExit(EXIT_SIGNAL + number) from None
 
 
-def device_option(description: str | None, variable: str) -> None:
-    """Read the command line of a stage that computes: `--device` sets a variable of the system."""
+def device_option(description: str | None, variable: str, fresh: str | None = None) -> None:
+    """Read the command line of a stage that computes: `--device` sets a variable of the system.
+
+    So does `--fresh`, for a stage that could go on from what it saved before.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--device", help="cpu, cuda or cuda:N; picked by itself unless given")
-    if chosen := parser.parse_args().device:
-        os.environ[variable] = chosen
+    if fresh:
+        told = "begin anew: what an interrupted run has saved is left out and removed"
+        parser.add_argument("--fresh", action="store_true", help=told)
+    chosen = parser.parse_args()
+    if chosen.device:
+        os.environ[variable] = chosen.device
+    if fresh and chosen.fresh:
+        os.environ[fresh] = "1"
+
+
+def write_metrics(name: str, metrics: Mapping[str, Any]) -> None:
+    """Publish the metrics of a stage."""
+    write_text(METRICS / f"{name}.json", canonical_json(metrics))
 
 
 @contextmanager
@@ -93,7 +107,7 @@ def _run(
     try:
         metrics = main(tracker)
         if rank() == 0:
-            write_text(METRICS / f"{name}.json", canonical_json(metrics))
+            write_metrics(name, metrics)
             tracker.stage_metrics(name, metrics)
     except HanyiError as error:
         _fail(title, error)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,10 +32,17 @@ from hanyi.training.phases import make_phases
 from hanyi.training.report import Reporter
 from hanyi.training.segments import Segmenter
 from hanyi.training.signals import EXIT_INTERRUPTED, stop_signals
-from hanyi.training.state import StateFolder, code_digest, fingerprint, state_root
+from hanyi.training.state import (
+    FRESH_VARIABLE,
+    StateFolder,
+    code_digest,
+    fingerprint,
+    fresh_wanted,
+    state_root,
+)
 from hanyi.training.trainer import Interrupted, Outcome, Trainer
 from hanyi.training.validation import Text, Validator
-from stages.harness import device_option, run
+from stages.harness import device_option, run, write_metrics
 from stages.paths import CHECKPOINTS, CURVES, ENCODED, PREPARED, TOKENIZERS, TRANSFORMER
 
 log = logging.getLogger("hanyi")
@@ -66,18 +73,25 @@ def main(tracker: Tracker) -> dict[str, Any]:
             device=device,
             processes=processes,
         )
-        state = StateFolder(state_root() / _fingerprint((sizes, config, score), corpus, device))
+        what = _identity(sizes, config, score, corpus, device)
+        state = StateFolder(state_root() / fingerprint(what))
         parameters = sum(parameter.numel() for parameter in model.parameters())
         steps = sum(phase.steps for phase in phases)
         log.info("%d parameters, %d updates at most, on %s", parameters, steps, device)
-        with state.locked() if processes.first else nullcontext(), stop_signals() as stop:
+        what |= {"steps": steps}
+        reporter = Reporter(tracker.metrics, padding)
+        with (
+            _held(state, what) if processes.first else nullcontext(),
+            reporter.shown() if processes.first else nullcontext(),
+            stop_signals() as stop,
+        ):
             trainer = Trainer(
                 model,
                 phases,
                 validator,
                 state,
                 config=config,
-                reporter=Reporter(tracker.metrics, padding),
+                reporter=reporter,
                 processes=processes,
             )
             try:
@@ -85,10 +99,12 @@ def main(tracker: Tracker) -> dict[str, Any]:
             except Interrupted:
                 log.warning("interrupted; the state is saved, and the next run goes on from it")
                 raise SystemExit(EXIT_INTERRUPTED) from None
+            metrics = _metrics(outcome, padding, parameters)
             if processes.first:
                 _publish(model, corpus.train, outcome, tracker)
+                write_metrics("train", metrics)  # while there is a state to go on from, if it fails
                 state.remove()
-    return _metrics(outcome, padding, parameters)
+    return metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,20 +150,38 @@ def _texts(path: Path) -> dict[int, Text]:
     }
 
 
-def _fingerprint(settings: Sequence[Any], corpus: Corpus, device: torch.device) -> str:
+def _identity(
+    sizes: ModelConfig,
+    config: TrainConfig,
+    score: ScoreConfig,
+    corpus: Corpus,
+    device: torch.device,
+) -> dict[str, Any]:
+    """Give all that decides how the training goes."""
     library = Path(hanyi.__file__).parent
-    init = settings[1].init
-    return fingerprint(
-        {
-            "settings": [dataclasses.asdict(section) for section in settings],
-            "encoded": [corpus.train.digest, corpus.valid.digest],
-            "references": digest_parts(VALID),
-            "init": init and read_description(Path(init)).weights,
-            "code": code_digest([*(library / room for room in ROOMS), Path(__file__)]),
-            "torch": torch.__version__,
-            "device": device.type,
-        }
-    )
+    return {
+        "sections": {
+            "model": dataclasses.asdict(sizes),
+            "train": dataclasses.asdict(config),
+            "score": dataclasses.asdict(score),
+        },
+        "encoded": [corpus.train.digest, corpus.valid.digest],
+        "references": digest_parts(VALID),
+        "init": config.init and read_description(Path(config.init)).weights,
+        "code": code_digest([*(library / room for room in ROOMS), Path(__file__)]),
+        "torch": torch.__version__,
+        "device": device.type,
+    }
+
+
+@contextmanager
+def _held(state: StateFolder, what: dict[str, Any]) -> Iterator[None]:
+    """Hold the state of a training; what was saved goes if training is to begin anew."""
+    with state.locked():
+        state.describe(what)
+        if fresh_wanted():
+            state.clear()
+        yield
 
 
 def _publish(model: Transformer, train: EncodedSplit, outcome: Outcome, tracker: Tracker) -> None:
@@ -198,5 +232,5 @@ def _metrics(outcome: Outcome, padding: float, parameters: int) -> dict[str, Any
 
 
 if __name__ == "__main__":
-    device_option(__doc__, DEVICE_VARIABLE)
+    device_option(__doc__, DEVICE_VARIABLE, FRESH_VARIABLE)
     run("train", main)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ import typer
 
 from hanyi.errors import EXIT_FAULT, DataError, HanyiError, ParamsError
 from hanyi.params import PARAMS_FILE, load_section
+from hanyi.training.state import state_root
 
 if TYPE_CHECKING:
     from hanyi.decoding.engine import SearchConfig
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 LINES_AT_ONCE = 512
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+runs_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app.add_typer(runs_app, name="runs")
 
 ModelOption = Annotated[Path, typer.Option("--model", help="Directory of the trained model.")]
 TokenizersOption = Annotated[Path, typer.Option("--tokenizers", help="Directory of tokenizers.")]
@@ -40,7 +43,7 @@ TOKENIZERS = Path("models/tokenizers")
 
 @app.callback()
 def main() -> None:
-    """Hanyi (汉译): use a trained translation model."""
+    """Hanyi (汉译): use a trained translation model; see to trainings that were interrupted."""
     logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr, force=True)
 
 
@@ -100,6 +103,70 @@ def attention(
         typer.echo(translator.tgt.decode(found.tgt_ids))
 
 
+@runs_app.callback(invoke_without_command=True)
+def list_all(context: typer.Context) -> None:
+    """List the saved states of trainings whose model is not published yet, the newest first."""
+    if context.invoked_subcommand is not None:
+        return
+    with one_line_errors():
+        from hanyi.runs import COLUMNS, list_runs
+
+        found = list_runs(state_root())
+        if found:
+            _table([COLUMNS, *(run.row() for run in found)])
+        else:
+            typer.echo(f"{state_root()}: no training was interrupted", err=True)
+
+
+@runs_app.command()
+def show(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Beginning of its name.")],
+) -> None:
+    """Show what a run trains, and its validations."""
+    with one_line_errors():
+        from hanyi.runs import COLUMNS, find_run, history, list_runs, settings
+
+        found = find_run(list_runs(state_root()), run)
+        _table([COLUMNS, found.row()])
+        _table([("setting", "value"), *settings(found)])
+        if found.newest and found.newest.history:
+            _table(history(found))
+
+
+@runs_app.command()
+def prune(
+    runs: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(metavar="[RUN]...", help="Beginnings of their names."),
+    ] = None,
+    *,
+    older_than: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(metavar="DAYS", help="Only what was saved longer ago."),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All runs.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Remove saved states for good; one that is being trained stays."""
+    with one_line_errors():
+        from hanyi.runs import COLUMNS, choose, list_runs, remove
+
+        chosen = choose(list_runs(state_root()), runs or [], older_than, everything)
+        idle = [run for run in chosen if not run.in_use]
+        for run in chosen:
+            if run.in_use:
+                typer.echo(f"{run.name}: is training now and stays", err=True)
+        if not idle:
+            typer.echo("nothing to remove", err=True)
+            return
+        _table([COLUMNS, *(run.row() for run in idle)])
+        if not yes:
+            typer.confirm(f"Remove {len(idle)} for good?", abort=True, err=True)
+        for run in idle:
+            if not remove(run):
+                typer.echo(f"{run.name}: is training now and stays", err=True)
+
+
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """Show a `HanyiError` as one line on standard error, and exit with 2."""
@@ -108,6 +175,22 @@ def one_line_errors() -> Iterator[None]:
     except HanyiError as error:
         typer.echo(f"hanyi: error: {error}", err=True)
         raise typer.Exit(EXIT_FAULT) from None
+
+
+def _table(rows: Sequence[Sequence[str]]) -> None:
+    """Show a table whose first row is its header; columns parted by tabs unless on a terminal."""
+    if not sys.stdout.isatty():
+        for row in rows:
+            typer.echo("\t".join(row))
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(*rows[0])
+    for row in rows[1:]:
+        table.add_row(*(escape(cell) for cell in row))
+    Console().print(table)
 
 
 def _load(model: Path, tokenizers: Path, device: str | None) -> Translator:
