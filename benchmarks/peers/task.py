@@ -1,0 +1,52 @@
+"""What each system is asked to do, handed to its runner as a file of JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+SPECIALS = 4  # pad, unk, bos, eos: the first ids of both vocabularies
+
+
+@dataclass(frozen=True)
+class Task:
+    """One training to be measured. Sentences are lines of ids, the same for all systems."""
+
+    corpus: str  # folder: train.src, train.tgt, valid.src, valid.tgt, and `home` for our own stages
+    folder: str  # empty, for what the system writes
+    result: str  # file that the meter writes
+    begun: float  # seconds since the epoch when the process was started
+    precision: str  # fp32 | bf16
+    src_vocab: int
+    tgt_vocab: int
+    d_model: int
+    d_ff: int
+    heads: int
+    layers: int
+    batch_tokens: int  # padded tokens of a side in a batch
+    warm_up: int  # updates that are not measured
+    updates: int  # measured, at least
+    seconds: float  # measured, at least
+    dropout: float = 0.1
+    label_smoothing: float = 0.1
+    learning_rate: float = 0.0005
+
+    @classmethod
+    def read(cls, path: str) -> Task:
+        """Read a task."""
+        return cls(**json.loads(Path(path).read_text(encoding="utf-8")))
+
+    def write(self, path: Path) -> None:
+        """Write a task for `read`."""
+        path.write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+    def lines(self, name: str) -> list[list[int]]:
+        """Give the sentences of one file of the corpus, without special tokens."""
+        text = Path(self.corpus, name).read_text(encoding="utf-8")
+        return [[int(number) for number in line.split()] for line in text.splitlines()]
+
+    def words(self, side: str) -> list[str]:
+        """Give the words of a side's vocabulary, special ones left out."""
+        size = self.src_vocab if side == "src" else self.tgt_vocab
+        return [str(number) for number in range(SPECIALS, size)]
