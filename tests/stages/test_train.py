@@ -25,10 +25,10 @@ from hanyi.tracking import Tracker
 from hanyi.training.state import StateFolder
 from hanyi.training.trainer import Trainer
 from stages import train
-from stages.paths import CURVES, TRANSFORMER
+from stages.paths import CHECKPOINTS, CURVES, TRANSFORMER
 from tests.training import CPU, SCORE, die, in_child, make_corpus, write_params
 
-OUTPUTS = (TRANSFORMER, CURVES)
+OUTPUTS = (TRANSFORMER, CHECKPOINTS, CURVES)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ class Listener(Tracker):
 
 
 def outputs(metrics: dict[str, Any]) -> dict[str, Any]:
-    files = sorted(file for directory in OUTPUTS for file in directory.rglob("*"))
+    files = sorted(path for place in OUTPUTS for path in place.rglob("*") if path.is_file())
     return {"metrics": metrics, **{str(file): digest_file(file) for file in files}}
 
 
@@ -89,14 +89,18 @@ def test_outputs(place: Path, expected: dict[str, Any]) -> None:
     assert outputs(metrics) == expected, "two fresh runs must give equal bytes"
     files = [path.name for directory in OUTPUTS for path in directory.iterdir()]
     assert sorted(files) == [
-        "config.json", "curve.csv", "curve.png", "samples.md", "weights.safetensors",
+        "bleu", "chrf", "config.json", "curve.csv", "curve.png", "loss", "samples.md",
+        "weights.safetensors",
     ]  # fmt: skip
     model, described = load_model(TRANSFORMER, CPU)
     assert metrics["parameters"] == sum(p.numel() for p in model.parameters())
     assert described.max_tokens == 50
     assert described.src_tokenizer == Tokenizer.load(Path("models/tokenizers/src.json")).digest
     assert described.tgt_tokenizer == Tokenizer.load(Path("models/tokenizers/tgt.json")).digest
+    for criterion in ("loss", "bleu", "chrf"):
+        load_model(CHECKPOINTS / criterion, CPU)
     assert metrics["steps"] == 12
+    assert metrics["skipped"] == 0
     assert metrics["best"]["step"] in {4, 8, 12}
     assert set(metrics["best"]) >= {"loss", "perplexity", "bleu", "chrf", "corpora", "averaged"}
     assert 0 <= metrics["padding"] < 0.5
@@ -117,11 +121,11 @@ def test_killed_and_started_again(place: Path, expected: dict[str, Any], name: s
     def work() -> None:
         real, calls = getattr(Trainer, name), [0]
 
-        def deadly(trainer: Trainer) -> Any:
+        def deadly(trainer: Trainer, *arguments: Any) -> Any:
             calls[0] += 1
             if calls[0] == {"_update": 6, "_save": 3, "_finish": 1}[name]:
                 die()
-            return real(trainer)
+            return real(trainer, *arguments)
 
         setattr(Trainer, name, deadly)
         train.main(Tracker())
@@ -222,6 +226,56 @@ def test_divergence_is_one_line(place: Path) -> None:
 
     assert in_child(work) == 0
     assert not TRANSFORMER.exists()
+
+
+def test_starts_from_a_model_that_was_trained_before(place: Path) -> None:
+    train.main(Tracker())
+    shutil.copytree(TRANSFORMER, "before")
+    first = load_model(TRANSFORMER, CPU)[0]
+    # At this rate nothing is learnt, so that the start shows.
+    write_params(place, init="before", learning_rate=1e-12, max_steps=1, average=1)
+    train.main(Tracker())
+    for old, new in zip(
+        first.parameters(), load_model(TRANSFORMER, CPU)[0].parameters(), strict=True
+    ):
+        torch.testing.assert_close(old, new, atol=1e-9, rtol=0)
+
+
+def test_a_start_from_a_model_of_other_tokens_or_sizes_is_refused(place: Path) -> None:
+    write_params(place, init="nowhere")
+    with pytest.raises(ArtifactError, match=r"nowhere/config.json: no such file"):
+        train.main(Tracker())
+    write_params(place)
+    train.main(Tracker())
+    shutil.copytree(TRANSFORMER, "before")
+    write_params(place, init="before")
+    path = Path("params.yaml")
+    params, described = path.read_text("utf-8"), Path("before/config.json").read_text("utf-8")
+    write_text(path, params.replace("d_ff: 32", "d_ff: 48"))
+    with pytest.raises(ArtifactError, match=r"before/weights.safetensors: .*\(32.*model section"):
+        train.main(Tracker())
+    write_text(path, params)
+    other = {**json.loads(described), "tgt_tokenizer": "0" * 32}
+    write_text(Path("before/config.json"), json.dumps(other))
+    with pytest.raises(ArtifactError, match="trained with tgt tokenizer 00000000.*tokenizers.use"):
+        train.main(Tracker())
+
+
+def test_another_model_to_start_from_finds_no_state(place: Path) -> None:
+    train.main(Tracker())
+    shutil.copytree(TRANSFORMER, "before")
+    shutil.copytree(CHECKPOINTS / "loss", "other")
+    seen = set()
+    for init in (None, "before"):
+        write_params(place, init=init, max_steps=8)
+
+        def work() -> None:
+            Trainer._finish = lambda _: die()  # type: ignore[method-assign, assignment, return-value]
+            train.main(Tracker())
+
+        assert in_child(work) == -signal.SIGKILL
+        seen |= {state.name for state in Path(".hanyi/train").iterdir()}
+    assert len(seen) == 2
 
 
 def test_mixed_artifacts(place: Path) -> None:
