@@ -18,6 +18,7 @@ SRC_VOCAB, TGT_VOCAB = 20, 30
 SIZES: dict[str, Any] = {
     "d_model": 16,
     "heads": 4,
+    "key_value_heads": None,
     "d_ff": 24,
     "layers": 2,
     "decoder_layers": None,
@@ -25,10 +26,11 @@ SIZES: dict[str, Any] = {
     "attention_dropout": 0.0,
     "activation": "relu",
     "norm": "pre",
+    "norm_type": "layer_norm",
     "positions": "interleaved",
     "attention": "explicit",
     "embedding_std": None,
-    "tie_output": True,
+    "tie": "output",
 }
 SENTENCES = ["我爱你。", "他爱我。", "你好吗？", "他好。", "我们很好。", "你们爱他吗？"] * 3
 TRANSLATIONS = [

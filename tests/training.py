@@ -15,6 +15,7 @@ import torch
 from ruamel.yaml import YAML
 
 from hanyi.model.config import ModelConfig
+from hanyi.model.processes import ALONE, Processes
 from hanyi.model.transformer import Transformer
 from hanyi.params import parse
 from hanyi.scoring.metrics import ScoreConfig
@@ -37,9 +38,10 @@ CORPORA = ("alpha", "beta")
 CPU = torch.device("cpu")
 
 MODEL: dict[str, Any] = {
-    "d_model": 16, "heads": 2, "d_ff": 32, "layers": 1, "decoder_layers": None, "dropout": 0.1,
-    "attention_dropout": 0.0, "activation": "relu", "norm": "pre", "positions": "interleaved",
-    "attention": "auto", "embedding_std": None, "tie_output": True,
+    "d_model": 16, "heads": 2, "key_value_heads": None, "d_ff": 32, "layers": 1,
+    "decoder_layers": None, "dropout": 0.1, "attention_dropout": 0.0, "activation": "relu",
+    "norm": "pre", "norm_type": "layer_norm", "positions": "interleaved", "attention": "auto",
+    "embedding_std": None, "tie": "output",
 }  # fmt: skip
 TRAIN: dict[str, Any] = {
     "init": None, "seed": 1, "batch_tokens": 60, "accumulate": 1, "max_steps": 12,
@@ -105,9 +107,13 @@ def write_params(root: Path, **train: object) -> None:
 
 
 def make_trainer(
-    root: Path, state: Path, model: dict[str, Any] | None = None, **train: Any
+    root: Path,
+    state: Path,
+    model: dict[str, Any] | None = None,
+    processes: Processes = ALONE,
+    **train: Any,
 ) -> Trainer:
-    """Give a fresh trainer on the corpus below `root`."""
+    """Give a fresh trainer on the corpus below `root`, for one of several processes."""
     config = train_config(**train)
     split = EncodedSplit.open(root / "data/encoded/train")
     torch.manual_seed(config.seed)
@@ -115,10 +121,11 @@ def make_trainer(
     return Trainer(
         network,
         make_phases(split, config, make_segmenter(root, config)),
-        make_validator(root, config),
+        make_validator(root, config, processes=processes),
         StateFolder(state),
         config=config,
         reporter=Reporter(lambda values, step: None, padding=0.0),
+        processes=processes,
     )
 
 
@@ -130,7 +137,9 @@ def make_segmenter(root: Path, config: TrainConfig) -> Segmenter | None:
     return Segmenter(*sides, config.bpe_dropout)
 
 
-def make_validator(root: Path, config: TrainConfig, name: str = "valid") -> Validator:
+def make_validator(
+    root: Path, config: TrainConfig, name: str = "valid", processes: Processes = ALONE
+) -> Validator:
     """Give a validator of one split."""
     frame = pd.read_parquet(root / f"data/prepared/{name}.parquet")
     texts = {row.id: Text(row.src, row.tgt) for row in frame.itertuples()}
@@ -141,11 +150,17 @@ def make_validator(root: Path, config: TrainConfig, name: str = "valid") -> Vali
         config=config,
         score=parse("score", ScoreConfig, SCORE),
         device=CPU,
+        processes=processes,
     )
 
 
 def in_child(work: Callable[[], object]) -> int:
     """Run `work` in a forked process; give its exit code, or minus the signal that killed it."""
+    return wait_for(start_child(work))
+
+
+def start_child(work: Callable[[], object]) -> int:
+    """Begin `work` in a forked process; give its number."""
     child = os.fork()
     if child == 0:
         code = 70
@@ -158,6 +173,11 @@ def in_child(work: Callable[[], object]) -> int:
             traceback.print_exc()
         finally:
             os._exit(code)
+    return child
+
+
+def wait_for(child: int) -> int:
+    """Give the exit code of a forked process, or minus the signal that killed it."""
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 

@@ -7,19 +7,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from hanyi.model.layers import NORMS
+from hanyi.model.layers import ACTIVATIONS, NORM_TYPES, NORMS
 from hanyi.model.positions import POSITIONS
 from hanyi.tokens.vocab import PAD
 from tests.models import TGT_VOCAB, random_batch, tiny_model
 
-switches = st.fixed_dictionaries(
+HEADS = [(1, None), (2, None), (8, None), (2, 1), (8, 1), (8, 2)]
+heads = st.sampled_from(HEADS).map(lambda pair: {"heads": pair[0], "key_value_heads": pair[1]})
+others = st.fixed_dictionaries(
     {
         "norm": st.sampled_from(NORMS),
+        "norm_type": st.sampled_from(sorted(NORM_TYPES)),
+        "activation": st.sampled_from(sorted(ACTIVATIONS)),
         "positions": st.sampled_from(sorted(POSITIONS)),
         "attention": st.sampled_from(["explicit", "fused"]),
-        "heads": st.sampled_from([1, 2, 8]),
     }
 )
+switches = st.builds(lambda one, other: one | other, heads, others)
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 
 

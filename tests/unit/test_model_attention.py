@@ -15,11 +15,18 @@ from hanyi.model.attention import (
     explicit_attention,
     fused_attention,
 )
+from hanyi.model.config import ModelConfig
 from hanyi.model.masks import additive, causal_mask, padding_mask
+from hanyi.model.positions import RotaryPositions
 from hanyi.tokens.vocab import PAD
+from tests.models import tiny_config
 
 BATCH, HEADS, Q_LEN, K_LEN, D_HEAD = 3, 4, 5, 6, 8
 D_MODEL = HEADS * D_HEAD
+
+
+def sizes(form: str = "explicit", **changes: Any) -> ModelConfig:
+    return tiny_config(d_model=D_MODEL, heads=HEADS, attention=form, **changes)
 
 
 def inputs(seed: int = 0) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -73,6 +80,48 @@ def test_dropout_falls_on_the_weights() -> None:
     torch.testing.assert_close(output[kept], 2 * weights[kept])
 
 
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("masked", [True, False])
+def test_a_head_of_keys_and_values_serves_its_group(groups: int, masked: bool) -> None:
+    query, key, value, mask = inputs()
+    key, value = key[:, :groups], value[:, :groups]
+    bias = additive(mask) if masked else None
+    # Ainslie et al. 2023, 2.2: head i looks up the keys and values of group i // (heads / groups).
+    serving = [head // (HEADS // groups) for head in range(HEADS)]
+    expected, shown = explicit_attention(query, key[:, serving], value[:, serving], bias)
+    found, weights = explicit_attention(query, key, value, bias)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(weights, shown)
+    torch.testing.assert_close(fused_attention(query, key, value, bias), expected)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_groups_are_projected_to_fewer_heads(groups: int) -> None:
+    attention = SelfAttention(sizes(key_value_heads=groups))
+    assert attention.query_key_value.out_features == D_MODEL + 2 * groups * D_HEAD
+    query, key, value = attention.project(torch.randn(BATCH, Q_LEN, D_MODEL), 0)
+    assert query.shape == (BATCH, HEADS, Q_LEN, D_HEAD)
+    assert key.shape == value.shape == (BATCH, groups, Q_LEN, D_HEAD)
+    cross = CrossAttention(sizes(key_value_heads=groups))
+    keys, values = cross.keys_values(torch.randn(BATCH, K_LEN, D_MODEL))
+    assert keys.shape == values.shape == (BATCH, groups, K_LEN, D_HEAD)
+
+
+def test_rotary_turns_queries_and_keys_but_not_values() -> None:
+    states = torch.randn(BATCH, Q_LEN, D_MODEL)
+    torch.manual_seed(0)
+    turned = SelfAttention(sizes(positions="rotary"))
+    torch.manual_seed(0)
+    plain = SelfAttention(sizes())
+    cross = CrossAttention(sizes(positions="rotary"))
+    rotary = RotaryPositions(D_HEAD)
+    query, key, value = plain.project(states, 0)
+    expected = (rotary(query, 7), rotary(key, 7), value)
+    for one, other in zip(turned.project(states, 7), expected, strict=True):
+        torch.testing.assert_close(one, other)
+    assert not any(isinstance(module, RotaryPositions) for module in cross.modules())
+
+
 def reference(attention: Any) -> nn.MultiheadAttention:
     """Build PyTorch's module with the same weights."""
     theirs = nn.MultiheadAttention(D_MODEL, HEADS, batch_first=True).eval()
@@ -92,7 +141,7 @@ def reference(attention: Any) -> nn.MultiheadAttention:
 @pytest.mark.parametrize("form", ["auto", "explicit", "fused"])
 def test_self_attention_equals_multihead_attention(form: str) -> None:
     torch.manual_seed(1)
-    attention = SelfAttention(D_MODEL, HEADS, 0.0, form).eval()
+    attention = SelfAttention(sizes(form)).eval()
     nn.init.normal_(attention.query_key_value.bias)
     states = torch.randn(BATCH, Q_LEN, D_MODEL)
     mask = causal_mask(Q_LEN, states.device)
@@ -103,7 +152,7 @@ def test_self_attention_equals_multihead_attention(form: str) -> None:
 @pytest.mark.parametrize("form", ["auto", "explicit", "fused"])
 def test_cross_attention_equals_multihead_attention(form: str) -> None:
     torch.manual_seed(2)
-    attention = CrossAttention(D_MODEL, HEADS, 0.0, form).eval()
+    attention = CrossAttention(sizes(form)).eval()
     nn.init.normal_(attention.key_value.bias)
     states, memory = torch.randn(BATCH, Q_LEN, D_MODEL), torch.randn(BATCH, K_LEN, D_MODEL)
     tokens = torch.full((BATCH, K_LEN), 9)
@@ -121,7 +170,7 @@ def test_cross_attention_equals_multihead_attention(form: str) -> None:
 
 def test_dropout_only_in_training() -> None:
     torch.manual_seed(3)
-    attention = SelfAttention(D_MODEL, HEADS, 0.5, "explicit")
+    attention = SelfAttention(sizes(attention_dropout=0.5))
     states = torch.randn(BATCH, Q_LEN, D_MODEL)
     bias = additive(causal_mask(Q_LEN, states.device))
     assert not torch.equal(attention(states, bias), attention(states, bias))

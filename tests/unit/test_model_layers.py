@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hanyi.model.attention import CrossAttention, SelfAttention
-from hanyi.model.layers import ACTIVATIONS, NORMS, AddNorm, DecoderLayer, EncoderLayer, FeedForward
+from hanyi.model.layers import (
+    ACTIVATIONS,
+    NORM_TYPES,
+    NORMS,
+    AddNorm,
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    make_norm,
+)
 from hanyi.model.masks import additive, causal_mask, padding_mask
 from tests.models import random_batch, tiny_config
 
 THEIRS = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}
+# Shazeer 2020, (6): the function of the gate.
+GATES = {
+    "swiglu": lambda x: x * torch.sigmoid(x),
+    "geglu": lambda x: x * (1 + torch.erf(x / 2**0.5)) / 2,
+}
 
 
-def test_each_activation_is_compared() -> None:
-    assert set(THEIRS) == set(ACTIVATIONS)
+def test_each_activation_and_norm_is_compared() -> None:
+    assert {*THEIRS, *GATES} == set(ACTIVATIONS)
+    assert set(NORM_FORMULAS) == set(NORM_TYPES)
 
 
 def copy_attention(ours: SelfAttention | CrossAttention, theirs: nn.MultiheadAttention) -> None:
@@ -42,7 +57,7 @@ def randomise(module: nn.Module) -> None:
 
 
 @pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("activation", THEIRS)
 @torch.no_grad()
 def test_encoder_layer(norm: str, activation: str) -> None:
     torch.manual_seed(0)
@@ -90,8 +105,47 @@ def test_post_norm_comes_last_and_pre_norm_first() -> None:
     torch.testing.assert_close(post(states, lambda x: 2 * x), F.layer_norm(3 * states, (16,)))
 
 
-def test_in_place_activation_keeps_gradients_right() -> None:
+@pytest.mark.parametrize("name", GATES)
+@torch.no_grad()
+def test_gated_feed_forward_is_the_formula(name: str) -> None:
+    torch.manual_seed(3)
+    network = FeedForward(tiny_config(activation=name))
+    randomise(network)
+    states = torch.randn(2, 5, 16)
+    # (act(x W + b) * (x V + c)) W_2 + b_2, W and V in one product
+    w, v = network.inner.weight[:24], network.inner.weight[24:]
+    b, c = network.inner.bias[:24], network.inner.bias[24:]
+    gated = GATES[name](states @ w.T + b) * (states @ v.T + c)
+    expected = gated @ network.outer.weight.T + network.outer.bias
+    torch.testing.assert_close(network(states), expected, rtol=1e-4, atol=1e-4)
+    assert network.outer.in_features == 24  # d_ff is the width after the gate
+
+
+def layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    centred = x - x.mean(-1, keepdim=True)
+    return centred / (centred.square().mean(-1, keepdim=True) + 1e-5).sqrt() * weight + bias
+
+
+def rms_norm(x: Tensor, weight: Tensor) -> Tensor:  # Zhang and Sennrich 2019, (4)
+    return x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt() * weight
+
+
+NORM_FORMULAS = {"layer_norm": layer_norm, "rms_norm": rms_norm}
+
+
+@pytest.mark.parametrize("name", NORM_TYPES)
+@torch.no_grad()
+def test_norms_are_their_formulas(name: str) -> None:
+    torch.manual_seed(4)
+    norm = make_norm(tiny_config(norm_type=name))
+    randomise(norm)
+    states = 2 + 3 * torch.randn(4, 5, 16)
+    torch.testing.assert_close(norm(states), NORM_FORMULAS[name](states, *norm.parameters()))
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_activations_keep_gradients_right(activation: str) -> None:
     torch.manual_seed(2)
-    network = FeedForward(tiny_config()).double()
+    network = FeedForward(tiny_config(activation=activation)).double()
     states = torch.randn(3, 16, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(network, (states,))

@@ -1,4 +1,4 @@
-"""Both sinusoidal layouts against their formulas, number by number."""
+"""Position encodings against their formulas, number by number."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ import math
 
 import pytest
 import torch
+from torch import Tensor
 
-from hanyi.model.positions import POSITIONS, START_LENGTH
+from hanyi.model.positions import (
+    ADDED,
+    POSITIONS,
+    START_LENGTH,
+    TURNING,
+    RotaryPositions,
+    Waves,
+)
 
 
 def interleaved(position: int, place: int, d_model: int) -> float:
@@ -25,13 +33,13 @@ FORMULAS = {"interleaved": interleaved, "concatenated": concatenated}
 
 
 def test_each_encoding_has_a_formula_here() -> None:
-    assert set(FORMULAS) == set(POSITIONS)
+    assert {*FORMULAS, *TURNS} == set(POSITIONS) == {*ADDED, *TURNING}
 
 
-@pytest.mark.parametrize("name", POSITIONS)
+@pytest.mark.parametrize("name", ADDED)
 @pytest.mark.parametrize("d_model", [4, 10, 512])
 def test_table_is_the_formula(name: str, d_model: int) -> None:
-    table = POSITIONS[name](d_model)(0, 40)
+    table = ADDED[name](d_model)(0, 40)
     expected = [
         [FORMULAS[name](position, place, d_model) for place in range(d_model)]
         for position in range(40)
@@ -39,22 +47,58 @@ def test_table_is_the_formula(name: str, d_model: int) -> None:
     torch.testing.assert_close(table, torch.tensor(expected), atol=1e-6, rtol=0)
 
 
-@pytest.mark.parametrize("name", POSITIONS)
+@pytest.mark.parametrize("name", ADDED)
 def test_any_start_and_any_length(name: str) -> None:
-    encoding = POSITIONS[name](8)
-    whole = POSITIONS[name](8).encode(3 * START_LENGTH)
+    encoding = ADDED[name](8)
+    whole = ADDED[name](8).encode(3 * START_LENGTH)
     assert torch.equal(encoding(5, 3), whole[5:8])
     assert torch.equal(encoding(START_LENGTH + 10, 20), whole[START_LENGTH + 10 :][:20])
     assert torch.equal(encoding(0, 7), whole[:7])
 
 
-@pytest.mark.parametrize("name", POSITIONS)
+@pytest.mark.parametrize("name", ADDED)
 def test_smallest_size(name: str) -> None:
-    table = POSITIONS[name](2)(0, 3)
+    table = ADDED[name](2)(0, 3)
     angles = torch.arange(3.0)
     torch.testing.assert_close(table, torch.stack((angles.sin(), angles.cos()), dim=1))
 
 
-@pytest.mark.parametrize("name", POSITIONS)
-def test_nothing_of_it_is_stored(name: str) -> None:
-    assert not POSITIONS[name](8).state_dict()
+def rotary(position: int, d_head: int) -> Tensor:
+    """Build the rotation of a position, `[d_head, d_head]` (Su et al. 2021, 15).
+
+    The paper's pairs are neighbours, 2i and 2i + 1; here they are i and i + d_head / 2.
+    """
+    rotation = torch.zeros(d_head, d_head, dtype=torch.float64)
+    for pair in range(d_head // 2):
+        angle = position / 10000 ** (2 * pair / d_head)
+        one, other = pair, pair + d_head // 2
+        rotation[one, one] = rotation[other, other] = math.cos(angle)
+        rotation[one, other], rotation[other, one] = -math.sin(angle), math.sin(angle)
+    return rotation
+
+
+TURNS = {"rotary": rotary}
+
+
+@pytest.mark.parametrize("name", TURNING)
+@pytest.mark.parametrize("d_head", [2, 4, 10])
+def test_turns_are_the_rotation_of_each_position(name: str, d_head: int) -> None:
+    states = torch.randn(2, 3, 40, d_head)
+    start = START_LENGTH - 20  # the table grows
+    found = TURNING[name](d_head)(states, start)
+    for place in range(40):
+        expected = states[:, :, place].double() @ TURNS[name](start + place, d_head).T
+        torch.testing.assert_close(found[:, :, place].double(), expected, atol=1e-5, rtol=1e-4)
+
+
+def test_rotary_scores_depend_on_distance_alone() -> None:
+    turn = RotaryPositions(16)
+    query, key = torch.randn(1, 1, 1, 16), torch.randn(1, 1, 1, 16)
+    scores = [(turn(query, 9 + far) * turn(key, 4 + far)).sum() for far in (0, 3, 500)]
+    torch.testing.assert_close(scores[1:], [scores[0]] * 2, atol=1e-4, rtol=1e-4)
+    assert not torch.isclose(scores[0], (turn(query, 9) * turn(key, 3)).sum(), rtol=1e-2)
+
+
+@pytest.mark.parametrize("kind", [*ADDED.values(), *TURNING.values()])
+def test_nothing_of_it_is_stored(kind: type[Waves]) -> None:
+    assert not kind(8).state_dict()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import safetensors.torch
@@ -19,25 +20,83 @@ from tests.models import SRC_VOCAB, TGT_VOCAB, random_batch, tiny_config, tiny_m
 CPU = torch.device("cpu")
 
 
-def save(directory: Path, model: Transformer) -> Path:
+def save(directory: Path, model: Transformer, tgt_tokenizer: str = "b" * 32) -> Path:
     directory.mkdir()
-    save_model(directory, model, src_tokenizer="a" * 32, tgt_tokenizer="b" * 32, max_tokens=50)
+    save_model(directory, model, src_tokenizer="a" * 32, tgt_tokenizer=tgt_tokenizer, max_tokens=50)
     return directory
 
 
-@pytest.mark.parametrize("tie_output", [True, False])
-def test_round_trip(tmp_path: Path, tie_output: bool) -> None:
-    model = tiny_model(tie_output=tie_output, decoder_layers=1, dropout=0.25)
+@pytest.mark.parametrize("tie", ["output", "none"])
+def test_round_trip(tmp_path: Path, tie: str) -> None:
+    model = tiny_model(tie=tie, decoder_layers=1, dropout=0.25)
     loaded, described = load_model(save(tmp_path / "model", model), CPU)
     src, tgt = random_batch(0, batch=3, src_len=5, tgt_len=4)
     assert torch.equal(loaded(src, tgt), model(src, tgt))
     assert not loaded.training
-    assert (loaded.output.weight is loaded.tgt_embedding.tokens.weight) == tie_output
+    assert (loaded.output.weight is loaded.tgt_embedding.tokens.weight) == (tie == "output")
     assert loaded.config == described.model == model.config
     assert (described.src_vocab, described.tgt_vocab) == (SRC_VOCAB, TGT_VOCAB)
     assert (described.src_tokenizer, described.tgt_tokenizer) == ("a" * 32, "b" * 32)
     assert described.max_tokens == 50
     assert described.weights == digest_file(tmp_path / "model" / "weights.safetensors")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"positions": "rotary", "key_value_heads": 1},
+        {"norm_type": "rms_norm", "activation": "swiglu", "norm": "post"},
+    ],
+)
+def test_round_trip_of_each_switch(tmp_path: Path, changes: dict[str, Any]) -> None:
+    model = tiny_model(**changes)
+    loaded, _ = load_model(save(tmp_path / "model", model), CPU)
+    batch = random_batch(0, batch=3, src_len=5, tgt_len=4)
+    assert torch.equal(loaded(*batch), model(*batch))
+
+
+def test_a_tied_weight_is_stored_once_and_loads_as_one(tmp_path: Path) -> None:
+    model = tiny_model(tie="all", src_vocab=TGT_VOCAB)
+    directory = save(tmp_path / "model", model, tgt_tokenizer="a" * 32)
+    stored = safetensors.torch.load_file(directory / "weights.safetensors")
+    tables = [name for name, weight in stored.items() if weight.shape == (TGT_VOCAB, 16)]
+    assert tables == ["src_embedding.tokens.weight"]
+    loaded, described = load_model(directory, CPU)
+    assert described.model.tie == "all"
+    weight = loaded.output.weight
+    assert loaded.src_embedding.tokens.weight is weight is loaded.tgt_embedding.tokens.weight
+    batch = random_batch(0, batch=3, src_len=5, tgt_len=4)
+    assert torch.equal(loaded(*batch), model(*batch))
+
+
+@pytest.mark.parametrize("tie", ["output", "all"])
+def test_a_tied_weight_that_is_stored_twice_is_refused(tmp_path: Path, tie: str) -> None:
+    model = tiny_model(tie=tie, src_vocab=TGT_VOCAB)
+    directory = save(tmp_path / "model", model, tgt_tokenizer="a" * 32)
+    path = directory / "weights.safetensors"
+    twice = {**safetensors.torch.load_file(path), "output.weight": torch.zeros(TGT_VOCAB, 16)}
+    safetensors.torch.save_file(twice, path)
+    edit(directory, weights=digest_file(path))
+    with pytest.raises(ArtifactError, match=r"output.weight of shape \(30, 16\), expected None"):
+        load_model(directory, CPU)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"src_vocab": SRC_VOCAB}, "model.tie: all, with vocabularies 20 and 30"),
+        ({"src_tokenizer": "b" * 32}, "model.tie: all, with vocabularies b{32} and a{32}"),
+    ],
+)
+def test_one_embedding_of_two_vocabularies_is_refused(
+    tmp_path: Path, changes: dict[str, object], message: str
+) -> None:
+    model = tiny_model(tie="all", src_vocab=TGT_VOCAB)
+    directory = save(tmp_path / "model", model, tgt_tokenizer="a" * 32)
+    edit(directory, **changes)
+    with pytest.raises(ArtifactError, match=message) as caught:
+        load_model(directory, CPU)
+    assert "\n" not in str(caught.value)
 
 
 def test_equal_weights_give_equal_bytes(tmp_path: Path) -> None:
@@ -82,8 +141,8 @@ def edit(directory: Path, **changes: object) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
-def other_version(directory: Path) -> None:
-    edit(directory, version=2)
+def older_version(directory: Path) -> None:
+    edit(directory, version=1)
 
 
 def other_kind(directory: Path) -> None:
@@ -122,8 +181,8 @@ def broken_json(directory: Path) -> None:
         (flip, r"weights.safetensors: digest \w+, expected \w+ as config.json says; run"),
         (remove_weights, "weights.safetensors: no such file"),
         (remove_config, "config.json: no such file"),
-        (other_version, "hanyi.model version 2, expected hanyi.model version 1"),
-        (other_kind, "hanyi.encoded version 1, expected hanyi.model version 1"),
+        (older_version, "hanyi.model version 1, expected hanyi.model version 2; run `dvc repro`"),
+        (other_kind, "hanyi.encoded version 2, expected hanyi.model version 2"),
         (other_sizes, r"tgt_embedding.tokens.weight of shape \(30, 16\), expected \(31, 16\)"),
         (no_field, "max_tokens"),
         (bad_heads, "heads must divide d_model, got heads 3 and d_model 16"),

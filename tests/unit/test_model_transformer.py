@@ -9,16 +9,25 @@ import pytest
 import torch
 from torch import Tensor
 
+from hanyi.errors import ParamsError
 from hanyi.model.config import ModelConfig
-from hanyi.model.layers import NORMS
+from hanyi.model.layers import ACTIVATIONS, NORM_TYPES, NORMS
 from hanyi.model.masks import padding_mask
 from hanyi.model.positions import POSITIONS
 from hanyi.model.transformer import Cache, Transformer
 from tests.models import SRC_VOCAB, TGT_VOCAB, random_batch, tiny_config, tiny_model
 
-SWITCHES = [
-    {"norm": norm, "positions": positions, "attention": attention}
-    for norm, positions, attention in product(NORMS, POSITIONS, ("explicit", "fused"))
+SWITCHES: list[dict[str, Any]] = [
+    *(
+        {"norm": norm, "positions": positions, "attention": attention, "key_value_heads": groups}
+        for norm, positions, attention, groups in product(
+            NORMS, POSITIONS, ("explicit", "fused"), (None, 1, 2)
+        )
+    ),
+    *(
+        {"norm": norm, "norm_type": norm_type, "activation": activation}
+        for norm, norm_type, activation in product(NORMS, NORM_TYPES, ACTIVATIONS)
+    ),
 ]
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 
@@ -76,9 +85,14 @@ def test_selected_rows_go_on_as_if_alone(beams: int, index: list[int]) -> None:
     torch.testing.assert_close(found, model(sources, history)[:, 18:], **CLOSE)
 
 
-def test_explicit_and_fused_are_equal() -> None:
+@pytest.mark.parametrize("groups", [None, 1, 2])
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_explicit_and_fused_are_equal(positions: str, groups: int | None) -> None:
     src, tgt = random_batch(9, batch=4, src_len=6, tgt_len=5)
-    found = [tiny_model(attention=form)(src, tgt) for form in ("explicit", "fused", "auto")]
+    switches = {"positions": positions, "key_value_heads": groups}
+    found = [
+        tiny_model(attention=form, **switches)(src, tgt) for form in ("explicit", "fused", "auto")
+    ]
     torch.testing.assert_close(found[1], found[0], **CLOSE)
     assert torch.equal(found[2], found[0])  # on the CPU
 
@@ -103,43 +117,91 @@ def test_attention_maps(switches: dict[str, Any]) -> None:
     assert all(module.weights is None for module in model.modules() if hasattr(module, "weights"))
 
 
-def test_tied_output_is_one_tensor() -> None:
-    tied, untied = tiny_model(tie_output=True), tiny_model(tie_output=False)
-    assert tied.output.weight is tied.tgt_embedding.tokens.weight
-    assert untied.output.weight is not untied.tgt_embedding.tokens.weight
-    assert untied.output.weight.data_ptr() != untied.tgt_embedding.tokens.weight.data_ptr()
+@torch.no_grad()
+def test_rotary_adds_nothing_to_the_embeddings_and_knows_the_order() -> None:
+    model = tiny_model(positions="rotary")
+    src = torch.tensor([[5, 6, 7, 3], [6, 5, 7, 3]])
+    embedded = model.src_embedding(src)
+    torch.testing.assert_close(embedded, 4 * model.src_embedding.tokens(src))  # √d_model
+    states = model.encode(src).states
+    assert (states[0, 2] - states[1, 2]).abs().max() > 1e-3
+
+
+@torch.no_grad()
+def test_the_cache_holds_only_the_heads_of_keys_and_values() -> None:
+    model = tiny_model(key_value_heads=2)
+    src, tgt = random_batch(14, batch=3, src_len=5, tgt_len=2)
+    cache = model.start(model.encode(src), beams=2)
+    model.step(tgt[:, 0].repeat_interleave(2), cache)
+    for layer in cache.layers:
+        assert layer.cross_keys.shape == layer.cross_values.shape == (3, 2, 5, 4)
+        assert layer.keys.shape[:2] == layer.values.shape[:2] == (6, 2)
+
+
+@pytest.mark.parametrize("tie", ["none", "output", "all"])
+def test_what_is_tied_is_one_tensor(tie: str) -> None:
+    model = tiny_model(tie=tie, src_vocab=TGT_VOCAB)
+    src, tgt = model.src_embedding.tokens.weight, model.tgt_embedding.tokens.weight
+    assert (model.output.weight is tgt) == (tie != "none")
+    assert (src is tgt) == (tie == "all")
+    tables = {weight.data_ptr() for weight in (src, tgt, model.output.weight)}
+    assert len(tables) == {"none": 3, "output": 2, "all": 1}[tie]
+
+
+def test_one_embedding_of_two_vocabularies_is_refused() -> None:
+    with pytest.raises(ParamsError, match=r"model\.tie: all, with vocabularies 20 and 30"):
+        tiny_model(tie="all")
 
 
 def expected_parameters(config: ModelConfig, src_vocab: int, tgt_vocab: int) -> int:
     d_model, d_ff = config.d_model, config.d_ff
-    attention = 4 * (d_model * d_model + d_model)
-    feed_forward = 2 * d_model * d_ff + d_ff + d_model
-    norm = 2 * d_model
+    shared = d_model // config.heads * config.groups  # width of all keys, or of all values
+    attention = 2 * (d_model * d_model + d_model) + 2 * (d_model * shared + shared)
+    inner = d_model * d_ff + d_ff
+    feed_forward = inner * (2 if config.activation in {"swiglu", "geglu"} else 1)
+    feed_forward += d_ff * d_model + d_model
+    norm = d_model * (2 if config.norm_type == "layer_norm" else 1)
     encoder = config.layers * (attention + feed_forward + 2 * norm)
     decoder = config.decoder_depth * (2 * attention + feed_forward + 3 * norm)
     final = 2 * norm if config.norm == "pre" else 0
-    tables = src_vocab + tgt_vocab + (0 if config.tie_output else tgt_vocab)
-    return encoder + decoder + final + tables * d_model
+    tables = {
+        "none": src_vocab + 2 * tgt_vocab,
+        "output": src_vocab + tgt_vocab,
+        "all": tgt_vocab,
+    }
+    return encoder + decoder + final + tables[config.tie] * d_model
 
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"norm": "post"}, {"tie_output": False}, {"decoder_layers": 1}, {"d_ff": 7, "heads": 1}],
+    [
+        {},
+        {"norm": "post"},
+        {"tie": "none"},
+        {"tie": "all"},
+        {"decoder_layers": 1},
+        {"d_ff": 7, "heads": 1},
+        {"norm_type": "rms_norm"},
+        {"positions": "rotary"},
+        {"activation": "swiglu"},
+        {"key_value_heads": 1},
+        {"key_value_heads": 2, "activation": "geglu", "norm_type": "rms_norm", "norm": "post"},
+    ],
 )
 def test_number_of_parameters(changes: dict[str, Any]) -> None:
     config = tiny_config(**changes)
-    model = Transformer(config, SRC_VOCAB, TGT_VOCAB)
+    model = Transformer(config, TGT_VOCAB, TGT_VOCAB)
     found = sum(parameter.numel() for parameter in model.parameters())
-    assert found == expected_parameters(config, SRC_VOCAB, TGT_VOCAB)
+    assert found == expected_parameters(config, TGT_VOCAB, TGT_VOCAB)
 
 
 def test_the_base_model_of_the_paper_has_its_size() -> None:
-    base = tiny_config(d_model=512, heads=8, d_ff=2048, layers=6)
+    base = tiny_config(d_model=512, heads=8, d_ff=2048, layers=6, tie="all")
     with torch.device("meta"):
         model = Transformer(base, 37_000, 37_000)
     found = sum(parameter.numel() for parameter in model.parameters())
     # 65 million in Table 3, with one table of 37,000 tokens for both sides and the output.
-    assert 62e6 < found - 37_000 * 512 < 66e6
+    assert 62e6 < found < 66e6
 
 
 @pytest.mark.parametrize(("given", "expected"), [(None, 0.125), (0.02, 0.02)])
@@ -158,8 +220,31 @@ def test_initial_weights(given: float | None, expected: float) -> None:
     assert logits.std() < 2 * 8 * expected
 
 
-def test_everything_learns() -> None:
-    model = tiny_model(tie_output=False).train()
+def test_joint_projections_are_drawn_as_if_their_parts_stood_alone() -> None:
+    torch.manual_seed(0)
+    config = tiny_config(d_model=64, heads=4, key_value_heads=1, d_ff=96, activation="swiglu")
+    layer = Transformer(config, SRC_VOCAB, TGT_VOCAB).decoder[0]
+    parts = [
+        *layer.self_attention.query_key_value.weight.split([64, 16, 16]),
+        *layer.cross_attention.key_value.weight.chunk(2),
+        *layer.feed_forward.inner.weight.chunk(2),
+    ]
+    assert [len(weight) for weight in parts] == [64, 16, 16, 16, 16, 96, 96]
+    for weight in parts:
+        bound = (6 / (64 + len(weight))) ** 0.5
+        assert 0.97 * bound < weight.abs().max().item() <= bound
+
+
+@pytest.mark.parametrize(
+    "switches",
+    [
+        {},
+        {"positions": "rotary", "key_value_heads": 2},
+        {"norm_type": "rms_norm", "activation": "swiglu"},
+    ],
+)
+def test_everything_learns(switches: dict[str, Any]) -> None:
+    model = tiny_model(tie="none", **switches).train()
     src, tgt = random_batch(11, batch=6, src_len=6, tgt_len=5)
     model(src, tgt).log_softmax(-1)[..., 5].sum().backward()
     silent = [

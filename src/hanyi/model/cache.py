@@ -17,21 +17,21 @@ GROWTH = 16
 class LayerCache:
     """Keys and values of one decoder layer."""
 
-    cross_keys: Tensor  # [batch, heads, src_len, d_head]
-    cross_values: Tensor  # [batch, heads, src_len, d_head]
-    keys: Tensor  # [batch * beams, heads, room, d_head], the first `length` of them in use
-    values: Tensor  # [batch * beams, heads, room, d_head]
+    cross_keys: Tensor  # [batch, groups, src_len, d_head]
+    cross_values: Tensor  # [batch, groups, src_len, d_head]
+    keys: Tensor  # [batch * beams, groups, room, d_head], the first `length` of them in use
+    values: Tensor  # [batch * beams, groups, room, d_head]
     length: int = 0
 
     @classmethod
     def begin(cls, cross_keys: Tensor, cross_values: Tensor, beams: int) -> LayerCache:
-        """Keep the memory's keys and values, each `[batch, heads, src_len, d_head]`."""
-        batch, heads, _, d_head = cross_keys.shape
-        room = cross_keys.new_empty(batch * beams, heads, GROWTH, d_head)
+        """Keep the memory's keys and values, each `[batch, groups, src_len, d_head]`."""
+        batch, groups, _, d_head = cross_keys.shape
+        room = cross_keys.new_empty(batch * beams, groups, GROWTH, d_head)
         return cls(cross_keys.contiguous(), cross_values.contiguous(), room, torch.empty_like(room))
 
     def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Add the newest position, `[batch * beams, heads, 1, d_head]`, and give all of them."""
+        """Add the newest position, `[batch * beams, groups, 1, d_head]`, and give all of them."""
         if self.length == self.keys.size(2):
             self.keys = F.pad(self.keys, (0, 0, 0, GROWTH))
             self.values = F.pad(self.values, (0, 0, 0, GROWTH))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -17,16 +17,39 @@ if TYPE_CHECKING:
     from hanyi.model.config import ModelConfig
 
 NORMS = ("pre", "post")
+# RMSNorm (Zhang and Sennrich 2019) divides by the root mean square; it takes no mean away and adds
+# no bias.
+NORM_TYPES: dict[str, Callable[..., nn.Module]] = {
+    "layer_norm": nn.LayerNorm,
+    "rms_norm": nn.RMSNorm,
+}
+NORM_EPSILON = 1e-5  # added to the variance or the mean square
+
+
+class Activation(NamedTuple):
+    """What stands between the two products of a feed-forward layer."""
+
+    function: Callable[[Tensor], Tensor]
+    gated: bool = False  # function(x W_1 + b_1) times x V + c, before W_2 (Shazeer 2020)
+
+
 # In place where the backward pass needs no more than the result.
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "relu": torch.relu_,
-    "gelu": F.gelu,
-    "silu": F.silu,
+ACTIVATIONS = {
+    "relu": Activation(torch.relu_),
+    "gelu": Activation(F.gelu),
+    "silu": Activation(F.silu),
+    "swiglu": Activation(F.silu, gated=True),
+    "geglu": Activation(F.gelu, gated=True),
 }
 
 
+def make_norm(config: ModelConfig) -> nn.Module:
+    """Make a norm over the last dimension, d_model."""
+    return NORM_TYPES[config.norm_type](config.d_model, eps=NORM_EPSILON)
+
+
 class AddNorm(nn.Module):
-    """Wrap a sublayer in a residual connection, dropout and layer normalisation (3.1, 5.4).
+    """Wrap a sublayer in a residual connection, dropout and normalisation (3.1, 5.4).
 
     post, as in the paper: norm(x + dropout(sublayer(x))). pre: x + dropout(sublayer(norm(x))),
     which trains without trouble at any depth and warm-up, and needs one more norm at the end of the
@@ -36,7 +59,7 @@ class AddNorm(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.pre = config.norm == "pre"
-        self.norm = nn.LayerNorm(config.d_model)
+        self.norm = make_norm(config)
         self.dropout = Dropout(config.dropout)
 
     def forward(self, states: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
@@ -49,17 +72,26 @@ class AddNorm(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Apply one network to each position: activation(x W_1 + b_1) W_2 + b_2 (3.3)."""
+    """Apply one network to each position: activation(x W_1 + b_1) W_2 + b_2 (3.3).
+
+    Gated, it has a third matrix as large as the others, V, whose product stands beside that of W_1.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.inner = nn.Linear(config.d_model, config.d_ff)
+        self.function, self.gated = ACTIVATIONS[config.activation]
+        self.inner = nn.Linear(config.d_model, config.d_ff * (2 if self.gated else 1))
         self.outer = nn.Linear(config.d_ff, config.d_model)
-        self.activation = ACTIVATIONS[config.activation]
 
     def forward(self, states: Tensor) -> Tensor:
         """Map `[batch, length, d_model]` to the same shape."""
-        mapped: Tensor = self.outer(self.activation(self.inner(states)))
+        inner = self.inner(states)
+        if self.gated:
+            gate, value = inner.chunk(2, dim=-1)  # [batch, length, d_ff] each
+            inner = self.function(gate) * value
+        else:
+            inner = self.function(inner)
+        mapped: Tensor = self.outer(inner)
         return mapped
 
 
@@ -68,9 +100,7 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.self_attention = SelfAttention(
-            config.d_model, config.heads, config.attention_dropout, config.attention
-        )
+        self.self_attention = SelfAttention(config)
         self.feed_forward = FeedForward(config)
         self.add_norms = nn.ModuleList(AddNorm(config) for _ in range(2))
 
@@ -86,9 +116,8 @@ class DecoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        sizes = (config.d_model, config.heads, config.attention_dropout, config.attention)
-        self.self_attention = SelfAttention(*sizes)
-        self.cross_attention = CrossAttention(*sizes)
+        self.self_attention = SelfAttention(config)
+        self.cross_attention = CrossAttention(config)
         self.feed_forward = FeedForward(config)
         self.add_norms = nn.ModuleList(AddNorm(config) for _ in range(3))
 

@@ -1,4 +1,7 @@
-"""Positional encoding (Vaswani et al. 2017, 3.5); another one is a class and a registry line."""
+"""Positional encoding (Vaswani et al. 2017, 3.5); another one is a class and a registry line.
+
+One that is added to the embeddings stands in `ADDED`; one that turns queries and keys in `TURNING`.
+"""
 
 from __future__ import annotations
 
@@ -12,44 +15,48 @@ MAX_WAVELENGTH = 10_000
 START_LENGTH = 128  # tokens; the table grows when a longer sequence comes
 
 
-class SinusoidalPositions(nn.Module):
-    """Encode each position as sines and cosines of `d_model / 2` frequencies."""
+class Waves(nn.Module):
+    """A table of sines and cosines of `size / 2` frequencies at each position."""
 
-    table: Tensor
+    table: Tensor  # [positions so far, size]
 
-    def __init__(self, d_model: int) -> None:
+    def __init__(self, size: int) -> None:
         super().__init__()
-        self.d_model = d_model
+        self.size = size
         self.register_buffer("table", self.encode(START_LENGTH), persistent=False)
 
-    def forward(self, start: int, length: int) -> Tensor:
-        """Give the encodings of positions start, start + 1, ... as `[length, d_model]`."""
+    def rows(self, start: int, length: int) -> Tensor:
+        """Give the encodings of positions start, start + 1, ... as `[length, size]`."""
         if start + length > len(self.table):
             self.table = self.encode(2 * (start + length)).to(self.table)
         return self.table[start : start + length]
 
     def encode(self, length: int) -> Tensor:
-        """Compute the table `[length, d_model]`, in double precision before it is rounded once."""
+        """Compute the table `[length, size]`, in double precision before it is rounded once."""
         position = torch.arange(length, dtype=torch.float64)
-        angles = position[:, None] * self.frequencies()  # [length, d_model / 2]
+        angles = position[:, None] * self.frequencies()  # [length, size / 2]
         return self.arrange(angles.sin(), angles.cos()).float()
 
-    @abstractmethod
     def frequencies(self) -> Tensor:
-        """Give the angle by which each of the `d_model / 2` waves advances in a position."""
+        """Give the angle by which each wave advances in a position: 10000^(-2i / size)."""
+        even = torch.arange(0, self.size, 2, dtype=torch.float64)
+        return torch.exp(even * (-math.log(MAX_WAVELENGTH) / self.size))
 
     @abstractmethod
     def arrange(self, sines: Tensor, cosines: Tensor) -> Tensor:
-        """Lay out `[length, d_model / 2]` twice as `[length, d_model]`."""
+        """Lay out `[length, size / 2]` twice as `[length, size]`."""
+
+
+class SinusoidalPositions(Waves):
+    """Encodings that are added to the embeddings of tokens; `size` is d_model."""
+
+    def forward(self, start: int, length: int) -> Tensor:
+        """Give the encodings of positions start, start + 1, ... as `[length, d_model]`."""
+        return self.rows(start, length)
 
 
 class InterleavedPositions(SinusoidalPositions):
     """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) its cosine: the paper, 3.5."""
-
-    def frequencies(self) -> Tensor:
-        """Give 10000^(-2i / d_model)."""
-        even = torch.arange(0, self.d_model, 2, dtype=torch.float64)
-        return torch.exp(even * (-math.log(MAX_WAVELENGTH) / self.d_model))
 
     def arrange(self, sines: Tensor, cosines: Tensor) -> Tensor:
         """Put each cosine after its sine."""
@@ -64,7 +71,7 @@ class ConcatenatedPositions(SinusoidalPositions):
 
     def frequencies(self) -> Tensor:
         """Give 10000^(-i / (d_model / 2 - 1))."""
-        waves = self.d_model // 2
+        waves = self.size // 2
         step = math.log(MAX_WAVELENGTH) / max(waves - 1, 1)
         return torch.exp(torch.arange(waves, dtype=torch.float64) * -step)
 
@@ -73,7 +80,31 @@ class ConcatenatedPositions(SinusoidalPositions):
         return torch.cat((sines, cosines), dim=-1)
 
 
-POSITIONS: dict[str, type[SinusoidalPositions]] = {
+class RotaryPositions(Waves):
+    """Turn queries and keys of self-attention by angles that grow with position (Su et al. 2021).
+
+    Their product then depends on how far apart they are, not on where they stand. `size` is
+    d_head; coordinates i and i + d_head / 2 form the pair that turns by 10000^(-2i / d_head) a
+    position. The paper pairs neighbours, which is the same up to the order of the coordinates, but
+    halves lie together in memory.
+    """
+
+    def forward(self, states: Tensor, start: int) -> Tensor:
+        """Turn `[batch, heads, length, d_head]`, whose positions are start, start + 1, ..."""
+        table = self.rows(start, states.size(2)).to(states.dtype)
+        sines, cosines = table.chunk(2, dim=-1)  # [length, d_head / 2]
+        first, second = states.chunk(2, dim=-1)
+        turned = (first * cosines - second * sines, second * cosines + first * sines)
+        return torch.cat(turned, dim=-1)
+
+    def arrange(self, sines: Tensor, cosines: Tensor) -> Tensor:
+        """Put the cosines after the sines."""
+        return torch.cat((sines, cosines), dim=-1)
+
+
+ADDED: dict[str, type[SinusoidalPositions]] = {
     "interleaved": InterleavedPositions,
     "concatenated": ConcatenatedPositions,
 }
+TURNING: dict[str, type[RotaryPositions]] = {"rotary": RotaryPositions}
+POSITIONS = (*ADDED, *TURNING)

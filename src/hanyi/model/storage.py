@@ -19,7 +19,7 @@ from hanyi.model.transformer import Transformer
 from hanyi.params import parse
 
 KIND = "hanyi.model"
-VERSION = 1
+VERSION = 2
 WEIGHTS = "weights.safetensors"
 DESCRIPTION = "config.json"
 REMEDY = "run `dvc repro train`"
@@ -129,9 +129,12 @@ def read_description(directory: Path) -> ModelFile:
     fields = read_header(path, KIND, VERSION)
     try:
         stored = {name: value for name, value in fields.items() if name not in {"kind", "version"}}
-        return parse("config", ModelFile, stored, where=str(path))
+        described = parse("config", ModelFile, stored, where=str(path))
+        described.model.require_one_vocabulary(described.src_vocab, described.tgt_vocab)
+        described.model.require_one_vocabulary(described.src_tokenizer, described.tgt_tokenizer)
     except ParamsError as error:
-        raise ArtifactError(path, str(error), "the fields of version 1", REMEDY) from None
+        raise ArtifactError(path, str(error), f"the fields of version {VERSION}", REMEDY) from None
+    return described
 
 
 def _read_weights(path: Path, digest: str) -> dict[str, Tensor]:

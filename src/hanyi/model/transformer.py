@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
@@ -11,9 +12,9 @@ from hanyi.model.attention import CrossAttention, MultiHeadAttention, SelfAttent
 from hanyi.model.cache import Cache, LayerCache
 from hanyi.model.config import ModelConfig
 from hanyi.model.dropout import Dropout
-from hanyi.model.layers import DecoderLayer, EncoderLayer
+from hanyi.model.layers import DecoderLayer, EncoderLayer, FeedForward, make_norm
 from hanyi.model.masks import additive, causal_mask, padding_mask
-from hanyi.model.positions import POSITIONS
+from hanyi.model.positions import ADDED
 
 
 class Memory(NamedTuple):
@@ -26,6 +27,9 @@ class Memory(NamedTuple):
 class Embedding(nn.Module):
     """Sum of token embedding times √d_model and position (3.4, 3.5), then dropout (5.4).
 
+    Positions that attention brings in are not added here.
+
+
     Tokens drawn with a deviation of 1/√d_model are thus as large as the positions. The tutorials
     draw from N(0, 0.02), which leaves them at a third of that: learning begins more slowly.
     """
@@ -35,21 +39,27 @@ class Embedding(nn.Module):
         self.scale = config.d_model**0.5
         self.tokens = nn.Embedding(vocab, config.d_model)
         nn.init.normal_(self.tokens.weight, std=config.embedding_std or 1 / self.scale)
-        self.positions = POSITIONS[config.positions](config.d_model)
+        added = ADDED.get(config.positions)
+        self.positions = added(config.d_model) if added else None
         self.dropout = Dropout(config.dropout)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Embed `[batch, length]` as `[batch, length, d_model]`."""
-        return self.embed(tokens, self.positions(0, tokens.size(1)))
+        return self.embed(tokens, 0, tokens.size(1))
 
     def step(self, tokens: Tensor, position: int) -> Tensor:
         """Embed `[batch, beams]`, all of one position, as `[batch, beams, d_model]`."""
-        return self.embed(tokens, self.positions(position, 1))
+        return self.embed(tokens, position, 1)
 
-    def embed(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        """Add positions `[length or 1, d_model]` to the scaled embeddings."""
-        summed: Tensor = self.dropout(torch.add(positions, self.tokens(tokens), alpha=self.scale))
-        return summed
+    def embed(self, tokens: Tensor, start: int, length: int) -> Tensor:
+        """Embed tokens whose second dimension are `length` positions, or all of one."""
+        states = self.tokens(tokens)
+        if self.positions is None:
+            states = states * self.scale
+        else:
+            states = torch.add(self.positions(start, length), states, alpha=self.scale)
+        embedded: Tensor = self.dropout(states)
+        return embedded
 
 
 class Transformer(nn.Module):
@@ -60,7 +70,12 @@ class Transformer(nn.Module):
     """
 
     def __init__(self, config: ModelConfig, src_vocab: int, tgt_vocab: int) -> None:
+        """Build a model whose weights are drawn at random.
+
+        Raises `ParamsError` when one embedding shall serve two vocabularies.
+        """
         super().__init__()
+        config.require_one_vocabulary(src_vocab, tgt_vocab)
         self.config = config
         self.src_vocab = src_vocab
         self.tgt_vocab = tgt_vocab
@@ -72,8 +87,10 @@ class Transformer(nn.Module):
         self.decoder_norm = _final_norm(config)
         self.output = nn.Linear(config.d_model, tgt_vocab, bias=False)
         self.apply(_initialise)
-        if config.tie_output:
+        if config.tie != "none":  # Press and Wolf 2017; all three in Vaswani et al. 2017, 3.4
             self.output.weight = self.tgt_embedding.tokens.weight
+        if config.tie == "all":
+            self.src_embedding.tokens.weight = self.tgt_embedding.tokens.weight
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
         """Map `[batch, src_len]` and `[batch, tgt_len]` to logits `[batch, tgt_len, tgt_vocab]`."""
@@ -148,7 +165,7 @@ class Transformer(nn.Module):
 
 
 def _final_norm(config: ModelConfig) -> nn.Module:
-    return nn.LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+    return make_norm(config) if config.norm == "pre" else nn.Identity()
 
 
 def _stack(layers: nn.ModuleList, name: str) -> Tensor:
@@ -162,13 +179,15 @@ def _initialise(module: nn.Module) -> None:
         if module.bias is not None:
             nn.init.zeros_(module.bias)
     if isinstance(module, SelfAttention):
-        _initialise_parts(module.query_key_value.weight, 3)
+        _initialise_parts(module.query_key_value.weight.split_with_sizes(module.widths))
     if isinstance(module, CrossAttention):
-        _initialise_parts(module.key_value.weight, 2)
+        _initialise_parts(module.key_value.weight.chunk(2))
+    if isinstance(module, FeedForward) and module.gated:
+        _initialise_parts(module.inner.weight.chunk(2))
 
 
-def _initialise_parts(weight: Tensor, parts: int) -> None:
+def _initialise_parts(parts: Iterable[Tensor]) -> None:
     # Xavier's range depends on the shape, so the parts of a joint projection are drawn as if they
     # stood alone.
-    for part in weight.chunk(parts):
+    for part in parts:
         nn.init.xavier_uniform_(part)
