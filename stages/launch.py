@@ -25,7 +25,7 @@ from hanyi.errors import EXIT_FAULT, HanyiError, LostProcessError, ParamsError
 VARIABLE = "HANYI_TORCHRUN"
 PORT = 29500  # torchrun's, when there are several machines
 FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-GRACE_SECONDS = 10  # for the others to end by themselves after one has failed
+GRACE_SECONDS = 5  # for the others to end by themselves after one has failed
 AGAIN = "run the same command again; training goes on from its last saved state"
 FAULTS = "HANYI_FAULTS"  # the file descriptor to which a worker tells its fault
 
@@ -109,9 +109,8 @@ def tell(error: HanyiError | str) -> bool:
         "fault": str(error)[:2000],
         "lost": isinstance(error, LostProcessError),
     }
-    os.write(
-        int(os.environ[FAULTS]), (json.dumps(fault) + "\n").encode("ascii")
-    )  # short, hence in one piece
+    line = json.dumps(fault) + "\n"
+    os.write(int(os.environ[FAULTS]), line.encode("ascii"))  # short, hence in one piece
     return True
 
 
@@ -122,7 +121,10 @@ def read_layout(flags: str) -> Layout:
     for flag, value in numbers.items():
         parser.add_argument(f"--{flag}", f"--{flag.replace('-', '_')}", type=int, default=value)
     parser.add_argument("--master-addr", "--master_addr", default="127.0.0.1")
-    found = parser.parse_args(shlex.split(flags))
+    try:
+        found = parser.parse_args(shlex.split(flags))
+    except ValueError as error:  # a quotation mark alone
+        parser.error(str(error))
     processes, nodes, number = found.nproc_per_node, found.nnodes, found.node_rank
     if nodes < 1 or processes < 1 or not 0 <= number < nodes:
         parser.error(f"{processes} processes on node {number} of {nodes}")
