@@ -113,6 +113,43 @@ def test_same_inputs_same_bytes() -> None:
     assert Path("data/decoded/test.jsonl").read_bytes() == first
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_several_processes_write_the_same_bytes(root: Path, count: int) -> None:
+    write_params(n_best=2, batch_tokens=60)
+    metrics, _ = run()
+    alone = Path("data/decoded/test.jsonl").read_bytes()
+    shutil.rmtree("data/decoded")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(root),
+        "HANYI_TRACKING": "off",
+        "HANYI_TORCHRUN": f"--nproc-per-node={count}",
+    }
+    stage = [sys.executable, "-m", "stages.decode"]
+    done = subprocess.run(stage, env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr == f"decode: {len(IDS)} rows, beam size 3, {count} processes\n"
+    assert Path("data/decoded/test.jsonl").read_bytes() == alone
+    assert json.loads(Path("metrics/decode.json").read_text())["rows"] == metrics["rows"]
+
+
+def test_cores_are_shared_out_where_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decode.sys, "platform", "linux")
+    monkeypatch.setattr(decode, "cores", lambda: 4)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert decode.default_processes() == 1  # too few rows
+    monkeypatch.setattr(decode, "ROWS_WORTH_A_PROCESS", 3)
+    assert decode.default_processes() == len(IDS) // 3
+    monkeypatch.setattr(decode, "ROWS_WORTH_A_PROCESS", 1)
+    assert decode.default_processes() == 4
+    monkeypatch.setattr(decode, "MOST_PROCESSES", 2)
+    assert decode.default_processes() == 2
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert decode.default_processes() == 1
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    no_split()
+    assert decode.default_processes() == 1  # the stage itself tells what is missing
+
+
 def test_n_best() -> None:
     write_params(n_best=3)
     _, rows = run()

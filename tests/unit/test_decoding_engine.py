@@ -11,10 +11,12 @@ from torch import Tensor
 
 from hanyi.decoding.engine import DecodeConfig, Hypothesis, SearchConfig, translate_ids
 from hanyi.errors import ArtifactError, ParamsError
+from hanyi.model.processes import Processes
 from hanyi.model.transformer import Transformer
 from hanyi.params import parse
 from hanyi.tokens.vocab import BOS, EOS, PAD
 from tests.models import SRC_VOCAB, tiny_model
+from tests.processes import in_processes
 
 VALUES: dict[str, Any] = {
     "beam_size": 4,
@@ -51,6 +53,27 @@ def test_order_does_not_depend_on_batches(model: Transformer, beam_size: int) ->
     for one, other in zip(together, alone, strict=True):
         assert [h.tokens for h in one] == [h.tokens for h in other]
         assert [h.log_prob for h in one] == pytest.approx([h.log_prob for h in other], abs=1e-4)
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_processes_share_the_work_and_all_get_the_same(model: Transformer, beam_size: int) -> None:
+    texts, search = sources(20), config(beam_size=beam_size)
+    alone = translate_ids(model, texts, search, tokens=60)
+
+    def work(processes: Processes) -> tuple[list[list[Hypothesis]], list[int]]:
+        told: list[int] = []
+        found = translate_ids(
+            model, texts, search, tokens=60, report=told.append, processes=processes
+        )
+        return found, told
+
+    for found, told in in_processes(3, work):
+        assert found == alone
+        assert sum(told) == sum(bool(text) for text in texts)
+    assert (
+        in_processes(2, lambda who: translate_ids(model, [[]], search, tokens=60, processes=who))
+        == [translate_ids(model, [[]], search, tokens=60)] * 2
+    )
 
 
 def test_same_call_same_result(model: Transformer) -> None:

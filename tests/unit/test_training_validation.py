@@ -3,28 +3,30 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 from torch.nn import functional as F
 
 from hanyi.errors import ArtifactError
+from hanyi.model.processes import Processes
 from hanyi.params import parse
 from hanyi.scoring.metrics import ScoreConfig, bleu, chrf
 from hanyi.tokens.batches import collate
 from hanyi.tokens.bpe import Tokenizer
 from hanyi.tokens.vocab import PAD
 from hanyi.training.trainer import Trainer
-from hanyi.training.validation import GREEDY, Validator, translate_ids
+from hanyi.training.validation import GREEDY, Evaluation, Validator, translate_ids
+from tests.processes import in_processes
 from tests.training import CPU, SCORE, make_corpus, make_trainer, make_validator, train_config
 
 
 @pytest.fixture(scope="module")
 def trainer(tmp_path_factory: pytest.TempPathFactory) -> Trainer:
     root = make_corpus(tmp_path_factory.mktemp("corpus"))
-    trainer = make_trainer(root, root / "state")
-    for _ in range(30):
-        trainer._update()
+    trainer = make_trainer(root, root / "state", max_steps=30, validate_every=30)
+    trainer.run()
     return trainer
 
 
@@ -32,7 +34,8 @@ def test_loss_and_perplexity_are_means_over_all_target_tokens(trainer: Trainer) 
     split, model = trainer.validate.split, trainer.model.eval()
     smoothed = nll = tokens = 0.0
     for row in range(split.rows):
-        src, tgt_in, tgt_out = map(torch.from_numpy, collate(split, [row]))
+        batch = collate(split, np.array([row]))
+        src, tgt_in, tgt_out = map(torch.from_numpy, batch[:3])
         logits = model(src, tgt_in)[0]
         assert PAD not in tgt_out
         smoothed += F.cross_entropy(logits, tgt_out[0], label_smoothing=0.1, reduction="sum").item()
@@ -72,6 +75,21 @@ def test_scores_are_those_of_greedy_translations_against_the_prepared_text(
         place = frame.src[ids].tolist().index(sample.src)
         assert sample.reference == frame.tgt[ids[place]]
         assert sample.hypothesis == hypotheses[place]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_processes_share_the_work_and_all_get_the_same(trainer: Trainer, count: int) -> None:
+    validate = trainer.validate
+    alone = validate(trainer.model, None)
+    assert len(validate.batches) > 1
+
+    def work(processes: Processes) -> Evaluation:
+        mine = make_validator(
+            validate.split.directory.parents[2], validate.config, processes=processes
+        )
+        return mine(trainer.model, None)
+
+    assert in_processes(count, work) == [alone] * count
 
 
 def test_a_look_changes_nothing(trainer: Trainer) -> None:
