@@ -233,4 +233,4 @@ def _metrics(outcome: Outcome, padding: float, parameters: int) -> dict[str, Any
 
 if __name__ == "__main__":
     device_option(__doc__, DEVICE_VARIABLE, FRESH_VARIABLE)
-    run("train", main)
+    run("train", main, lambda: 1)
