@@ -127,12 +127,12 @@ def train_tokenizer(
 class Tokenizer:
     """A trained byte-level BPE: any text to ids and back, character for character."""
 
-    def __init__(self, text: str, where: object = "tokenizer") -> None:
+    def __init__(self, text: str, where: object = "tokenizer", remedy: str = REMEDY) -> None:
         """Build from the JSON of a tokenizers file; raise `ArtifactError` when it is another's."""
         try:
             self._bpe = tokenizers.Tokenizer.from_str(text)
         except Exception as error:  # noqa: BLE001  the binding raises plain Exception
-            raise ArtifactError(where, f"{error}", "a tokenizers JSON file", REMEDY) from None
+            raise ArtifactError(where, f"{error}", "a tokenizers JSON file", remedy) from None
         # Else text that spells "<eos>" would become the special token.
         self._bpe.encode_special_tokens = True
         self._text = text
@@ -145,19 +145,19 @@ class Tokenizer:
                 where,
                 f"a vocabulary of {self.size} that starts with {found}",
                 f"{' '.join(SPECIALS)} and all bytes",
-                REMEDY,
+                remedy,
             )
 
     @classmethod
-    def load(cls, path: Path) -> Tokenizer:
+    def load(cls, path: Path, remedy: str = REMEDY) -> Tokenizer:
         """Read a tokenizers JSON file; raise `ArtifactError` when it is missing or no such file."""
         try:
             text = path.read_bytes().decode("utf-8")
         except FileNotFoundError:
-            raise ArtifactError(path, "no such file", "a tokenizer", REMEDY) from None
+            raise ArtifactError(path, "no such file", "a tokenizer", remedy) from None
         except UnicodeDecodeError:
-            raise ArtifactError(path, "no UTF-8", "a tokenizers JSON file", REMEDY) from None
-        return cls(text, where=path)
+            raise ArtifactError(path, "no UTF-8", "a tokenizers JSON file", remedy) from None
+        return cls(text, where=path, remedy=remedy)
 
     def save(self, path: Path) -> None:
         """Publish the tokenizer as a tokenizers JSON file, whose digest is `digest`."""
@@ -186,21 +186,21 @@ class Tokenizer:
 
     def words(self, texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
         """Give the ids of each text, as `encode_batch`, and for each the number of its word."""
-        encodings = self._bpe.encode_batch(list(texts), add_special_tokens=False)
+        encodings: Sequence[Any] = self._bpe.encode_batch(list(texts), add_special_tokens=False)
         return [(encoding.ids, encoding.word_ids) for encoding in encodings]
 
     def merges(self) -> list[tuple[int, int, int]]:
         """Give left, right and joined token of each merge, the one to be done first at first."""
-        id_of = self._bpe.token_to_id
+        ids = self._bpe.get_vocab()
         pairs = json.loads(self._bpe.to_str())["model"]["merges"]
-        return [(id_of(left), id_of(right), id_of(left + right)) for left, right in pairs]
+        return [(ids[left], ids[right], ids[left + right]) for left, right in pairs]
 
     def spelling(self) -> list[list[int]]:
-        """Give the tokens of the single bytes that each token stands for; a special one is whole."""
-        id_of = self._bpe.token_to_id
-        pieces = [self._bpe.id_to_token(number) for number in range(len(SPECIALS), self.size)]
+        """Give the tokens of the single bytes of each token; a special one stands for itself."""
+        ids = self._bpe.get_vocab()
+        pieces = sorted(ids, key=ids.__getitem__)[len(SPECIALS) :]
         specials = [[number] for number in range(len(SPECIALS))]
-        return specials + [[id_of(sign) for sign in piece] for piece in pieces]
+        return specials + [[ids[sign] for sign in piece] for piece in pieces]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Give the text of ids, special ones skipped; bytes that spell no character are U+FFFD."""

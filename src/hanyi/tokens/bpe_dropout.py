@@ -87,7 +87,7 @@ class BpeDropout:
 
     def _merge(self, tokens: Numbers, starts: Numbers, rng: np.random.Generator) -> Numbers:
         """Merge the words that lie between gaps; `starts` are the gaps before them."""
-        result = tokens.copy()
+        result: Numbers = tokens.copy()
         origin = np.arange(len(tokens))
         while len(starts):
             going = self._rounds(tokens, starts, rng)
@@ -96,7 +96,7 @@ class BpeDropout:
             keep = np.repeat(going, np.diff(starts, append=len(tokens) - 1))
             keep &= tokens[:-1] != self._gap
             keep[starts[going]] = True
-            keep = np.append(keep, True)
+            keep = np.append(keep, [True])
             starts = (np.cumsum(keep) - 1)[starts[going]]
             tokens, origin = tokens[keep], origin[keep]
         return result
