@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,8 @@ from hanyi.tracking import Tracker
 from stages.tokenizers import main
 
 SETTINGS = {
+    "use": "null",
+    "joint": False,
     "src_vocab": 285,
     "tgt_vocab": 280,
     "max_word_chars": 8,
@@ -39,7 +43,7 @@ OTHER = [("𠮷野家 <eos> 😀", "  A rare naïve 😀 <eos> "), ("我们买�
 
 def write_params(path: Path, **changes: Any) -> None:
     lines = [f"  {key}: {value}" for key, value in (SETTINGS | changes).items()]
-    text = "\n".join(["tokenizers:", *lines, ""]).replace("True", "true")
+    text = "\n".join(["tokenizers:", *lines, ""]).replace("True", "true").replace("False", "false")
     (path / "params.yaml").write_text(text, encoding="utf-8")
 
 
@@ -118,6 +122,74 @@ def test_settings_reach_the_tokenizers(here: Path) -> None:
         assert digest_file(here / "models/tokenizers/src.json") != before
 
 
+def test_joint_is_one_tokenizer_that_learns_from_both_sides(here: Path) -> None:
+    write_params(here, joint=True, src_vocab=285, tgt_vocab=285)
+    metrics = main(Tracker())
+    folder = here / "models/tokenizers"
+    assert (folder / "src.json").read_bytes() == (folder / "tgt.json").read_bytes()
+    one = Tokenizer.load(folder / "src.json")
+    assert metrics["src"]["vocab"] == metrics["tgt"]["vocab"] == one.size == 285
+    assert metrics["src"]["chars"] != metrics["tgt"]["chars"]
+    for text in ("我们", "teachers"):  # pieces of either side
+        assert len(one.encode(text)) < len(text.encode("utf-8"))
+    write_params(here)
+    main(Tracker())
+    for side in ("src", "tgt"):
+        assert Tokenizer.load(folder / f"{side}.json").digest != one.digest
+
+
+def test_tokenizers_of_a_model_are_taken_as_they_are(here: Path) -> None:
+    learnt = main(Tracker())
+    taken = (here / "models/tokenizers").rename(here / "older")
+    write_prepared(here, {"train": [("完全不同", "wholly other")] * 30})
+    write_params(here, use="older", src_vocab=300)
+    metrics = main(Tracker())
+    for side in ("src", "tgt"):
+        name = f"{side}.json"
+        assert (here / "models/tokenizers" / name).read_bytes() == (taken / name).read_bytes()
+        assert metrics[side]["vocab"] == learnt[side]["vocab"]
+        assert metrics[side]["sentences"] == 30 + len(OTHER) + 1
+        assert metrics[side]["round_trip"] == 1.0
+
+
+def no_special(folder: Path) -> None:
+    path = folder / "tgt.json"
+    path.write_text(path.read_text(encoding="utf-8").replace("<eos>", "</s>"), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (shutil.rmtree, "older/src.json: no such file, expected a tokenizer"),
+        (lambda folder: (folder / "tgt.json").unlink(), "older/tgt.json: no such file"),
+        (lambda folder: (folder / "src.json").write_text("{"), "expected a tokenizers JSON file"),
+        (no_special, "older/tgt.json: a vocabulary of 280 .* expected <pad> <unk> <bos> <eos>"),
+    ],
+)
+def test_tokenizers_that_cannot_be_taken(
+    here: Path, damage: Callable[[Path], None], expected: str
+) -> None:
+    main(Tracker())
+    damage((here / "models/tokenizers").rename(here / "older"))
+    write_params(here, use="older")
+    line = fault(ArtifactError)
+    assert re.search(expected, line)
+    assert "name in tokenizers.use the folder of a model's tokenizers, or set it to null" in line
+
+
+def test_its_own_output_cannot_be_taken(here: Path) -> None:
+    write_params(here, use=str(here / "models/tokenizers"))
+    assert "this stage's own output" in fault(ParamsError)
+
+
+def test_two_tokenizers_are_not_joint(here: Path) -> None:
+    main(Tracker())
+    (here / "models/tokenizers").rename(here / "older")
+    write_params(here, use="older", joint=True, tgt_vocab=285)
+    line = fault(ParamsError)
+    assert line.startswith("params.yaml: tokenizers.joint: src.json and tgt.json of older that")
+
+
 def test_a_row_that_does_not_come_back_is_named(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +243,10 @@ def test_vocabulary_too_large(here: Path, side: str) -> None:
     ("change", "expected"),
     [
         ({"src_vocab": 100}, "src_vocab must be 260"),
+        (
+            {"joint": True},
+            "joint is one vocabulary, so src_vocab and tgt_vocab must be equal, got 285 and 280",
+        ),
         ({"tgt_vocab": 70000}, "tgt_vocab must be 260 .* to 65535, got 70000"),
         ({"max_word_chars": 0}, "max_word_chars must be 1 to 64, got 0"),
         ({"sample_chars": 0}, "sample_chars must be at least 1, got 0"),
