@@ -92,6 +92,8 @@ class _OutputLoss(torch.autograd.Function):
                 by_weight.addmm_(*products)
             else:
                 by_weight.add_(torch.mm(*products))
+        if by_weight is None:  # no targets: a process may have none of a small batch
+            by_weight = torch.zeros_like(weight)
         ctx.save_for_backward(by_hidden, by_weight)
         total, nll = sums.clone().unbind()
         ctx.mark_non_differentiable(nll)
