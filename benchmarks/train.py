@@ -29,6 +29,7 @@ import torch
 from benchmarks.peers.corpus import build
 from benchmarks.peers.task import Task
 from benchmarks.peers.work import matmul_peak, training_flops
+from hanyi.errors import HanyiError
 from hanyi.model.devices import autocast_dtype, prepare_torch
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,6 +43,8 @@ SIZES: dict[str, dict[str, int]] = {
 }
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 BOTH = ("fp32", "bf16")
+
+OWN = ("ours", "tutorial")  # need nothing but our own environment
 
 Found = dict[str, Any]
 
@@ -59,7 +62,16 @@ class System:
     def python(self) -> Path:
         """Give the Python that runs it."""
         own = Path(sys.executable)
-        return own if self.runner == "ours" else ENVIRONMENTS / self.runner / "bin/python"
+        return own if self.runner in OWN else ENVIRONMENTS / self.runner / "bin/python"
+
+    @property
+    def missing(self) -> str | None:
+        """Say why it cannot run here, None if it can."""
+        reason = ENVIRONMENTS / f"{self.runner}.reason"
+        if reason.exists():
+            return reason.read_text(encoding="utf-8").strip()
+        needed = [self.python, *map(Path, self.environment.values())]
+        return None if all(path.exists() for path in needed) else "not installed"
 
 
 OURS = System("Hanyi", "ours")
@@ -89,11 +101,8 @@ class Race:
 
     def measure(self, system: System) -> Found:
         """Train with a system for a while; raises `Failed`."""
-        if not system.python.exists():
-            why = ENVIRONMENTS / system.runner / "reason.txt"
-            raise Failed(
-                why.read_text(encoding="utf-8").strip() if why.exists() else "not installed"
-            )
+        if system.missing:
+            raise Failed(system.missing)
         folder = self.folder / "run"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -229,6 +238,8 @@ def main() -> None:
             race = Race(replace(task, precision=precision), folder, chosen.threads, peak)
             for row in race.rows(peers):
                 print(row, flush=True)
+    except HanyiError as error:
+        sys.exit(str(error))
     finally:
         if not chosen.keep:
             shutil.rmtree(folder)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+import time
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 SPECIALS = 4  # pad, unk, bos, eos: the first ids of both vocabularies
@@ -40,6 +41,10 @@ class Task:
     def write(self, path: Path) -> None:
         """Write a task for `read`."""
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+    def started_now(self) -> Task:
+        """Give the task as if it began now, for a system whose data must be made ready first."""
+        return replace(self, begun=time.time())
 
     def lines(self, name: str) -> list[list[int]]:
         """Give the sentences of one file of the corpus, without special tokens."""
