@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from hanyi.tokens import bpe_dropout
 from hanyi.tokens.bpe import BpeConfig, Tokenizer, train_tokenizer
 from hanyi.tokens.bpe_dropout import BpeDropout
 
@@ -50,3 +52,18 @@ def test_draws_go_on_with_the_generator() -> None:
     rng = np.random.default_rng(0)
     first, second = dropout(rows, rng), dropout(rows, rng)
     assert [ids.tolist() for ids in first] != [ids.tolist() for ids in second]
+
+
+def test_what_is_remembered_is_bounded_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    bpe = tokenizer()
+    rows = [np.array(bpe.encode(text), np.uint16) for text in ("low", "newer", "春眠", "wide low")]
+
+    def twice() -> tuple[list[list[int]], int]:
+        dropout, rng = BpeDropout(bpe, 0.5), np.random.default_rng(0)
+        found = [*dropout(rows[:3], rng), *dropout(rows, rng), *dropout(rows[::-1], rng)]
+        return [ids.tolist() for ids in found], len(dropout._known)
+
+    expected, remembered = twice()
+    assert remembered == 4
+    monkeypatch.setattr(bpe_dropout, "REMEMBERED", 3)
+    assert twice() == (expected, 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from operator import ne
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,9 @@ Numbers = NDArray[np.int64]
 NEVER = np.iinfo(np.int64).max
 """The rank of two neighbours that no merge joins."""
 
+REMEMBERED = 2**18
+"""Sentences whose word boundaries are remembered, at most: some 50 MB; finding them is slow."""
+
 
 class BpeDropout:
     """Segments sentences anew, leaving out each possible merge with a probability in each round.
@@ -27,6 +31,7 @@ class BpeDropout:
     def __init__(self, tokenizer: Tokenizer, probability: float) -> None:
         self._tokenizer = tokenizer
         self._probability = probability
+        self._known: dict[bytes, bytes] = {}
         # Between words and in place of what was merged away; above every token, so that its pairs
         # can be told from all others.
         self._gap = tokenizer.size
@@ -70,20 +75,27 @@ class BpeDropout:
 
     def _word_begins(self, rows: Sequence[Ids]) -> NDArray[np.bool_]:
         """Tell which tokens begin a word, inside which merges stay, `[tokens]`."""
-        own = [row.tolist() for row in rows]
-        found = self._tokenizer.words(self._tokenizer.decode_batch(own))
+        spelt = [row.tobytes() for row in rows]
+        known = self._known
+        new = {key: row.tolist() for key, row in zip(spelt, rows, strict=True) if key not in known}
+        if new:
+            found = dict(zip(new, self._split(list(new.values())), strict=True))
+            if len(known) + len(found) <= REMEMBERED:
+                known.update(found)
+            else:
+                known = found | {key: known[key] for key in spelt if key in known}
+        return np.frombuffer(b"".join([known[key] for key in spelt]), np.bool_)
+
+    def _split(self, rows: list[list[int]]) -> list[bytes]:
+        """Give a byte for each token, 1 if it begins a word."""
+        again = self._tokenizer.words(self._tokenizer.decode_batch(rows))
         # Ids that are not what their text gives, such as those of a text cut inside a character,
         # are each kept as a word: its merges lead to this very token.
         words = [
-            words if ids == again else range(len(ids))
-            for ids, (again, words) in zip(own, found, strict=True)
+            words if ids == same else list(range(len(ids)))
+            for ids, (same, words) in zip(rows, again, strict=True)
         ]
-        numbers = np.fromiter(chain.from_iterable(words), np.int64)
-        begins = np.ones(len(numbers), np.bool_)
-        begins[1:] = numbers[1:] != numbers[:-1]
-        lengths = np.fromiter(map(len, own), np.int64, len(own))
-        begins[(np.cumsum(lengths) - lengths)[lengths > 0]] = True
-        return begins
+        return [bytes(map(ne, numbers, [-1, *numbers])) for numbers in words]
 
     def _merge(self, tokens: Numbers, starts: Numbers, rng: np.random.Generator) -> Numbers:
         """Merge the words that lie between gaps; `starts` are the gaps before them."""
@@ -132,8 +144,10 @@ class BpeDropout:
             joined = self._joined[ranks]
             tokens[at], tokens[gone] = joined, self._gap
             keys[gone] = NEVER
-            keys[at] = self._keys(joined, tokens[after], at, size)
-            keys[before] = self._keys(tokens[before], joined, before, size)
+            changed = np.concatenate([before, at])
+            keys[changed] = self._keys(
+                tokens[changed], np.concatenate([joined, tokens[after]]), changed, size
+            )
         going = np.zeros(len(starts), np.bool_)
         going[words] = True
         return going
