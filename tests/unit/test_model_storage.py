@@ -13,7 +13,7 @@ import torch
 
 from hanyi.artifacts import digest_file
 from hanyi.errors import ArtifactError
-from hanyi.model.storage import load_model, save_model
+from hanyi.model.storage import load_model, load_weights, save_model
 from hanyi.model.transformer import Transformer
 from tests.models import SRC_VOCAB, TGT_VOCAB, random_batch, tiny_config, tiny_model
 
@@ -206,6 +206,46 @@ def test_foreign_tokenizers_are_refused(tmp_path: Path) -> None:
     described.require_tokenizers(tmp_path, "a" * 32, "b" * 32)
     with pytest.raises(ArtifactError, match="trained with tgt tokenizer bbbbbbbb, expected cccc"):
         described.require_tokenizers(tmp_path, "a" * 32, "c" * 32)
+
+
+def test_training_starts_from_the_weights_of_a_model(tmp_path: Path) -> None:
+    older = tiny_model(0, decoder_layers=2)
+    directory = save(tmp_path / "model", older)
+    model = tiny_model(1, dropout=0.2, attention_dropout=0.1, attention="fused", embedding_std=0.02)
+    load_weights(directory, model, "a" * 32, "b" * 32)
+    for one, other in zip(model.parameters(), older.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"d_ff": 32}, "d_ff 24, expected 32 as in params.yaml; set the model section to that of"),
+        ({"layers": 3}, "layers 2, expected 3"),
+        ({"heads": 2}, "heads 4, expected 2"),
+        ({"key_value_heads": 1}, "key_value_heads 4, expected 1"),
+        ({"activation": "gelu"}, "activation relu, expected gelu"),
+        ({"positions": "rotary"}, "positions interleaved, expected rotary"),
+        ({"tie": "none"}, "tie output, expected none"),
+    ],
+)
+def test_a_start_from_a_model_of_another_make_is_refused(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    directory = save(tmp_path / "model", tiny_model())
+    with pytest.raises(ArtifactError, match=message) as caught:
+        load_weights(directory, tiny_model(**changes), "a" * 32, "b" * 32)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("side", "digests"), [("src", "cb"), ("tgt", "ac")])
+def test_a_start_from_a_model_of_other_vocabularies_is_refused(
+    tmp_path: Path, side: str, digests: str
+) -> None:
+    directory = save(tmp_path / "model", tiny_model())
+    message = f"trained with {side} tokenizer .*, expected cccccccc.*; set tokenizers.use"
+    with pytest.raises(ArtifactError, match=message):
+        load_weights(directory, tiny_model(), digests[0] * 32, digests[1] * 32)
 
 
 def test_a_model_of_half_precision_is_saved_in_full(tmp_path: Path) -> None:

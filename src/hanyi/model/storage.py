@@ -24,6 +24,9 @@ WEIGHTS = "weights.safetensors"
 DESCRIPTION = "config.json"
 REMEDY = "run `dvc repro train`"
 
+FREE = ("dropout", "attention_dropout", "attention", "embedding_std")
+"""Keys of the model section that may change without changing what given weights compute."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelFile:
@@ -92,7 +95,7 @@ def load_weights(
 ) -> None:
     """Give a model the weights of one that was trained before, with the same tokenizers (digests).
 
-    Raises `ArtifactError` as `load_model` does, and when vocabularies or sizes differ.
+    Raises `ArtifactError` as `load_model` does, and when vocabularies, sizes or switches differ.
     """
     described = read_description(directory)
     for side, trained, found in (
@@ -106,7 +109,21 @@ def load_weights(
                 f"{found[:8]}, the one of this training: its tokens mean something else",
                 "set tokenizers.use to the folder of the tokenizers of that model",
             )
-    _fill(model, directory, described, f"set the model section to that of {DESCRIPTION}")
+    remedy = f"set the model section to that of {DESCRIPTION}"
+    here = _meaning(model.config)
+    for key, value in _meaning(described.model).items():
+        if value != here[key]:
+            found, expected = f"{key} {value}", f"{here[key]} as in params.yaml"
+            raise ArtifactError(directory / DESCRIPTION, found, expected, remedy)
+    _fill(model, directory, described, remedy)
+
+
+def _meaning(config: ModelConfig) -> dict[str, Any]:
+    """Give what a model's weights mean: shapes alone do not tell the number of heads, say."""
+    plain = dataclasses.replace(
+        config, decoder_layers=config.decoder_depth, key_value_heads=config.groups
+    )
+    return {key: value for key, value in dataclasses.asdict(plain).items() if key not in FREE}
 
 
 def _fill(model: Transformer, directory: Path, described: ModelFile, remedy: str) -> None:
