@@ -97,7 +97,8 @@ def main(tracker: Tracker) -> dict[str, Any]:
             try:
                 outcome = trainer.run(stop)
             except Interrupted:
-                log.warning("interrupted; the state is saved, and the next run goes on from it")
+                if processes.first:
+                    log.warning("interrupted; the state is saved, and the next run goes on from it")
                 raise SystemExit(EXIT_INTERRUPTED) from None
             metrics = _metrics(outcome, padding, parameters)
             if processes.first:
