@@ -10,6 +10,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F  # noqa: N812
 
 from hanyi.model.transformer import Transformer
+from hanyi.training.compiled import Stacks
 from hanyi.training.data import Tensors
 
 CHUNK = 1024
@@ -24,7 +25,7 @@ class Loss(NamedTuple):
 
 
 def sequence_loss(
-    model: Transformer, batch: Tensors, smoothing: float, r_drop: float = 0.0
+    model: Transformer | Stacks, batch: Tensors, smoothing: float, r_drop: float = 0.0
 ) -> Loss:
     """Give the loss of a teacher-forced batch.
 
@@ -103,7 +104,8 @@ class _OutputLoss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, by_total: Tensor, _by_nll: Tensor) -> tuple[Tensor, Tensor, None, None]:
         by_hidden, by_weight = ctx.saved_tensors
-        return by_hidden * by_total, by_weight * by_total, None, None
+        # In place: fresh memory of the weight's size costs more than the product.
+        return by_hidden.mul_(by_total), by_weight.mul_(by_total), None, None
 
 
 def _loss(logits: Tensor, targets: Tensor, smoothing: float, r_drop: float) -> tuple[Loss, Tensor]:
