@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,17 +49,21 @@ class Sample(NamedTuple):
     state: float  # of that state, MiB
 
 
+def newest_state(place: Path) -> tuple[int, float]:
+    """Give the update and the size, MiB, of the newest state; zeros where there is none."""
+    for file in sorted(place.glob(".hanyi/train/*/step-*/state.pt"), reverse=True):
+        with suppress(FileNotFoundError):  # dropped between two looks
+            return int(file.parent.name.removeprefix("step-")), file.stat().st_size / MIB
+    return 0, 0.0
+
+
 def sample(process: int, begun: float, place: Path) -> Sample:
     """Look at a process; raises `FileNotFoundError` when it is gone."""
     status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     found = re.search(r"VmRSS:\s+(\d+) kB", status)
     if not found:  # ended, and not yet waited for
         raise FileNotFoundError(process)
-    states = sorted(place.glob(".hanyi/train/*/step-*/state.pt"))
-    saved, size = 0, 0.0
-    if states and states[-1].exists():
-        saved = int(states[-1].parent.name.removeprefix("step-"))
-        size = states[-1].stat().st_size / MIB
+    saved, size = newest_state(place)
     files = len(list(Path(f"/proc/{process}/fd").iterdir()))
     return Sample(time.monotonic() - begun, int(found[1]) / 1024, files, saved, size)
 

@@ -3,14 +3,18 @@ from __future__ import annotations
 import logging
 import os
 import resource
-from collections.abc import Callable
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
 
 from hanyi.errors import ArtifactError
-from hanyi.training.state import StateFolder, code_digest, fingerprint, state_root
+from hanyi.training.sealed import read_sealed, write_sealed
+from hanyi.training.state import StateFolder, code_digest, fingerprint, fresh_wanted, state_root
 from tests.training import die, in_child
 
 
@@ -46,25 +50,130 @@ def test_keeps_two_generations(state: StateFolder) -> None:
     ]
 
 
-def flip(path: Path) -> None:
+def flip(path: Path, share: float = 0.5) -> None:
+    """Change one bit of the byte at a share of the file."""
     data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 1
+    data[int(share * (len(data) - 1))] ^= 1
     path.write_bytes(data)
 
 
-def truncate(path: Path) -> None:
-    os.truncate(path, path.stat().st_size // 2)
+def truncate(path: Path, share: float) -> None:
+    os.truncate(path, int(share * (path.stat().st_size - 1)))
 
 
-@pytest.mark.parametrize("damage", [flip, truncate, Path.unlink, lambda path: path.write_text("")])
+SHARES = (0.0, 0.01, 0.3, 0.5, 0.7, 0.99, 1.0)
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("damage", [flip, truncate])
 @pytest.mark.parametrize("name", ["state.pt", "state.json"])
 def test_a_broken_state_gives_way_to_the_one_before(
-    state: StateFolder, damage: Callable[[Path], None], name: str, caplog: pytest.LogCaptureFixture
+    state: StateFolder,
+    damage: Callable[[Path, float], None],
+    name: str,
+    share: float,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    damage(state.path / "step-000000003" / name)
+    damage(state.path / "step-000000003" / name, share)
     with caplog.at_level(logging.WARNING):
         assert loaded_step(state) == 2
     assert "step-000000003: a broken training state" in caplog.text
+    assert not (state.path / "step-000000003").exists()
+
+
+@pytest.mark.parametrize("name", ["state.pt", "state.json"])
+def test_a_lost_file_gives_way_to_the_state_before(state: StateFolder, name: str) -> None:
+    (state.path / "step-000000003" / name).unlink()
+    assert loaded_step(state) == 2
+
+
+def test_every_byte_of_a_sealed_file_counts(tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    fields = {"rate": 1e-9, "names": ["a", "é"], "inner": {"x": None, "y": float("inf")}}
+    write_sealed(file, "hanyi.run", 1, fields)
+    assert read_sealed(file, "hanyi.run", 1) == fields
+    whole = file.read_bytes()
+    for place in range(len(whole)):
+        for spoilt in (
+            whole[:place],
+            whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :],
+        ):
+            file.write_bytes(spoilt)
+            with pytest.raises(ArtifactError, match="broken"):
+                read_sealed(file, "hanyi.run", 1)
+    file.write_bytes(whole)
+    with pytest.raises(ArtifactError, match=r"hanyi\.run version 1, expected hanyi\.run version 2"):
+        read_sealed(file, "hanyi.run", 2)
+
+
+RUN = {"sections": {"train": {"betas": (0.9, 0.98), "learning_rate": 1e-9}}, "steps": 12}
+
+
+def test_what_is_trained_is_written_once(state: StateFolder) -> None:
+    assert state.run() is None
+    state.describe(RUN)
+    written = (state.path / "run.json").stat().st_mtime_ns
+    state.describe(RUN)
+    assert (state.path / "run.json").stat().st_mtime_ns == written
+    found = state.run()
+    assert found
+    assert found["sections"]["train"] == {"betas": [0.9, 0.98], "learning_rate": 1e-9}
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("damage", [flip, truncate])
+def test_what_is_trained_is_mended(
+    state: StateFolder,
+    damage: Callable[[Path, float], None],
+    share: float,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    state.describe(RUN)
+    damage(state.path / "run.json", share)
+    assert state.run() is None
+    state.describe(RUN)
+    assert "run.json: broken, written anew" in caplog.text
+    assert state.run()
+    assert loaded_step(state) == 3, "the generations do not depend on it"
+
+
+def test_a_listing_reads_no_tensors(state: StateFolder) -> None:
+    history = [{"step": 4, "chrf": 1.5, "samples": ["long"]}]
+    state.save(4, {"progress": {"epoch": 2, "history": history}})
+    flip(state.path / "step-000000004/state.pt")
+    newest, older = state.generations()
+    assert (newest.step, newest.epoch, newest.history) == (4, 2, [{"step": 4, "chrf": 1.5}])
+    assert (older.step, older.epoch, older.history) == (3, None, [])
+
+
+def test_a_state_is_not_replaced_by_itself(state: StateFolder) -> None:
+    """The only one would be gone for a moment, and with it all that was trained."""
+    file = state.path / "step-000000003/state.pt"
+    before = file.stat().st_ino
+    state.save(3, payload(3))
+    assert file.stat().st_ino == before
+    flip(file)
+    state.save(3, payload(3))
+    assert loaded_step(state) == 3
+
+
+def test_beginning_anew_says_what_is_left_out(
+    state: StateFolder, caplog: pytest.LogCaptureFixture
+) -> None:
+    with state.locked():
+        state.clear()
+        assert "the state after update 3, saved 0 minutes ago, is removed" in caplog.text
+        assert state.load() is None
+        state.clear()
+    assert len(caplog.messages) == 1
+
+
+@pytest.mark.parametrize(("value", "expected"), [("1", True), ("0", False), ("", False)])
+def test_fresh_is_asked_for(value: str, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HANYI_FRESH", value)
+    assert fresh_wanted() == expected
+    monkeypatch.delenv("HANYI_FRESH")
+    assert not fresh_wanted()
 
 
 def test_without_a_whole_state_there_is_none(
@@ -105,30 +214,161 @@ def test_the_lock_ends_with_a_killed_trainer(state: StateFolder) -> None:
         assert loaded_step(state) == 3
 
 
-@pytest.mark.parametrize("call", ["os.fsync", "pathlib.Path.replace", "torch.save"])
-@pytest.mark.parametrize("before", [True, False])
-def test_a_kill_during_a_save_loses_nothing_older(
-    state: StateFolder, call: str, before: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module, _, name = call.rpartition(".")
-    owner = {"os": os, "pathlib.Path": Path, "torch": torch}[module]
-    real = getattr(owner, name)
+def test_the_lock_holds_in_a_forked_process(state: StateFolder) -> None:
+    def work() -> None:
+        with pytest.raises(ArtifactError, match="another process trains"):
+            StateFolder(state.path).locked().__enter__()
 
-    def deadly(*args: object, **kwargs: object) -> None:
-        if before:
-            die()
-        real(*args, **kwargs)
-        die()
+    with state.locked():
+        assert state.in_use()
+        assert in_child(work) == 0
+        assert state.in_use(), "the end of the child frees nothing"
+        assert in_child(work) == 0
+    assert not state.in_use()
+
+
+def test_a_forked_process_that_is_left_does_not_keep_the_lock(state: StateFolder) -> None:
+    read, write = os.pipe()
 
     def work() -> None:
-        setattr(owner, name, deadly)
         with state.locked():
-            state.save(4, payload(4))
+            if (orphan := os.fork()) == 0:
+                time.sleep(30)
+                os._exit(0)
+            os.write(write, str(orphan).encode())
+            die()
 
     assert in_child(work) == -9
+    orphan = int(os.read(read, 20))
+    try:
+        with state.locked():
+            assert loaded_step(state) == 3
+    finally:
+        os.kill(orphan, signal.SIGKILL)
+
+
+# All by which a save changes files; each is called through its module or class.
+OPERATIONS = {
+    "open": os, "fsync": os, "replace": os, "rename": os, "mkdir": os, "rmdir": os, "unlink": os,
+}  # fmt: skip
+
+
+def die_at(number: int, *, after: bool) -> None:
+    """Kill this process before or after the n-th operation on files."""
+    calls = 0
+
+    def deadly(real: Callable[..., object]) -> Callable[..., object]:
+        def call(*args: object, **kwargs: object) -> object:
+            nonlocal calls
+            calls += 1
+            now = calls == number
+            if now and not after:
+                die()
+            try:
+                return real(*args, **kwargs)
+            finally:
+                if now:
+                    die()
+
+        return call
+
+    for name, owner in OPERATIONS.items():
+        setattr(owner, name, deadly(getattr(owner, name)))
+    Path.replace = deadly(Path.replace)  # type: ignore[method-assign, assignment]
+    Path.open = deadly(Path.open)  # type: ignore[method-assign, assignment]
+    torch.save = deadly(torch.save)  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("older", [0, 1, 2])
+def test_a_kill_at_any_step_of_a_save_loses_nothing_older(
+    tmp_path: Path, older: int, after: bool
+) -> None:
+    """With no generation before, with one, and with two, of which the save drops one."""
+    steps = range(1, 200)
+    for number in steps:
+        state = StateFolder(tmp_path / str(number))
+        with state.locked():
+            for step in range(1, older + 1):
+                state.save(step, payload(step))
+
+        def work(state: StateFolder = state, number: int = number) -> None:
+            with state.locked():
+                die_at(number, after=after)
+                state.save(older + 1, payload(older + 1))
+
+        code = in_child(work)
+        with state.locked():
+            assert loaded_step(state) in {older or None, older + 1}
+            if code == 0:  # there are no more operations
+                assert loaded_step(state) == older + 1
+                break
+            state.save(older + 1, payload(older + 1))
+            assert not list(state.path.glob(".*tmp*"))
+            assert loaded_step(state) == older + 1
+            assert len(list(state.path.glob("step-*"))) == min(older + 1, 2)
+    assert 12 < number < 199, "the operations of a save must be seen"
+
+
+def test_a_save_is_on_the_disk_before_it_counts(
+    state: StateFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each file and each folder is synced, the folder of generations last."""
+    events: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def synced(descriptor: int) -> None:
+        events.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+        fsync(descriptor)
+
+    def replaced(path: Path, target: Path) -> Path:
+        events.append(f"-> {target.name}")
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "replace", replaced)
+    state.save(4, payload(4))
+    place = events.index("-> step-000000004")
+    assert {"state.pt", "state.json"} <= set(events[:place])
+    assert events[place - 1].startswith(".step-000000004.tmp")
+    assert events[place + 1] == "abc"
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Give a folder on a disk of 64 KiB; who may not mount one is left out."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
+    if subprocess.run(command, check=False, capture_output=True).returncode:
+        pytest.skip("mounting a small disk is not allowed here")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.parametrize("floats", [30_000, 11_000, 6_500])
+def test_a_disk_that_is_really_full(small_disk: Path, floats: int) -> None:
+    """Whether it is full in the midst of the tensors or near their end."""
+    state = StateFolder(small_disk / "state")
     with state.locked():
-        assert loaded_step(state) in {3, 4}
+        state.save(1, payload(1))
+        state.save(2, payload(2))
+        (small_disk / "filler").write_bytes(bytes(8 * 4096))
+
+        def fill() -> None:
+            for step in range(3, 9):
+                state.save(step, {"w": torch.zeros(floats), "step": step})
+
+        with pytest.raises(ArtifactError) as raised:
+            fill()
+        assert "cannot be written (No space left on device)" in str(raised.value)
+        assert "\n" not in str(raised.value)
         assert not list(state.path.glob(".*tmp*"))
+        kept = loaded_step(state)
+        assert kept
+        (small_disk / "filler").unlink()
+        state.save(9, payload(9))  # training goes on from there once there is room
+        assert loaded_step(state) == 9
 
 
 def test_a_full_disk_is_told_in_one_line(state: StateFolder) -> None:

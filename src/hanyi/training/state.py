@@ -143,13 +143,15 @@ class StateFolder:
         Raises `ArtifactError` when it cannot be written; the generations before are kept then.
         """
         directory = self.path / f"step-{step:09d}"
-        if _is_whole(directory):
-            return  # saved before; to replace it would leave none for a moment
-        try:
-            with atomic_directory(directory) as temporary:
-                _write(temporary, step, payload)
-        except (ArtifactError, RuntimeError) as error:  # torch reports a failed write by the latter
-            raise _unwritable(self.path, error) from error
+        if not _is_whole(directory):  # to replace what is whole would leave none for a moment
+            try:
+                with atomic_directory(directory) as temporary:
+                    _write(temporary, step, payload)
+            except (
+                ArtifactError,
+                RuntimeError,
+            ) as error:  # the latter is torch's, of a failed write
+                raise _unwritable(self.path, error) from error
         for old in self._directories()[GENERATIONS:]:
             shutil.rmtree(old, ignore_errors=True)
 
