@@ -141,6 +141,11 @@ class TrainingData:
                 return config.max_steps
         return max(steps, 1)
 
+    @property
+    def longest(self) -> int:
+        """Give the tokens of the longest side, the special one included."""
+        return 1 + int(max(self.split.src_lengths.max(), self.split.tgt_lengths.max()))
+
     def padding(self) -> float:
         """Give the share of PAD in the first epoch."""
         batches = [rows for update in self.updates(0) for rows in update]

@@ -12,6 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from hanyi.model.processes import ALONE, Processes
 from hanyi.model.transformer import Transformer
+from hanyi.training.compiled import Stacks
 from hanyi.training.config import TrainConfig
 from hanyi.training.data import Tensors
 from hanyi.training.feed import Loaded
@@ -22,15 +23,16 @@ from hanyi.training.loss import sequence_loss
 class TeacherForcing(nn.Module):
     """The loss as a module, which is what DistributedDataParallel wraps."""
 
-    def __init__(self, model: Transformer, config: TrainConfig) -> None:
+    def __init__(self, model: Transformer, stacks: Stacks, config: TrainConfig) -> None:
         super().__init__()
-        self.model = model
+        self.model = model  # whose parameters these are
+        self.stacks = stacks
         self.smoothing = config.label_smoothing
         self.r_drop = config.r_drop
 
     def forward(self, batch: Tensors) -> Tensor:
         """Give the summed loss of a batch, nats."""
-        return sequence_loss(self.model, batch, self.smoothing, self.r_drop).total
+        return sequence_loss(self.stacks, batch, self.smoothing, self.r_drop).total
 
 
 class Gradients:
@@ -41,13 +43,18 @@ class Gradients:
     """
 
     def __init__(
-        self, model: Transformer, config: TrainConfig, processes: Processes = ALONE
+        self,
+        model: Transformer,
+        config: TrainConfig,
+        processes: Processes = ALONE,
+        stacks: Stacks | None = None,
     ) -> None:
+        """Use the model's layers as they are, unless they were compiled."""
         self.seed = config.seed
         self.processes = processes
         self.device = next(model.parameters()).device
         self.fit = Fit.from_environment(restarts=processes.count == 1)
-        self.loss: nn.Module = TeacherForcing(model, config)
+        self.loss: nn.Module = TeacherForcing(model, stacks or Stacks(model), config)
         if processes.count > 1:
             # Buffers are tables that every process computes for itself.
             self.loss = DistributedDataParallel(

@@ -16,6 +16,7 @@ from hanyi.model.devices import autocast_dtype
 from hanyi.model.processes import ALONE, Processes
 from hanyi.model.transformer import Transformer
 from hanyi.training.averages import MovingAverage, Weights, average, set_weights, snapshot
+from hanyi.training.compiled import Stacks, compiled, compiling_wanted
 from hanyi.training.config import TrainConfig
 from hanyi.training.data import Update
 from hanyi.training.feed import Feed, Loaded
@@ -72,7 +73,7 @@ class Trainer:
         self.processes = processes
         self.device = next(model.parameters()).device
         self.optimizer = make_optimizer(model, config)
-        self.gradients = Gradients(model, config, processes)
+        self.gradients = Gradients(model, config, processes, self._stacks())
         self.guard = Guard(config.spike, self.device)
         self.mean = MovingAverage(model, config.ema)
         self.progress = Progress()
@@ -102,6 +103,12 @@ class Trainer:
     def dtype(self) -> torch.dtype | None:
         """Give the type that matrix products are computed in, None: that of the weights."""
         return None if self.progress.full_precision else precision(self.config, self.device)
+
+    def _stacks(self) -> Stacks:
+        if not compiling_wanted(self.device):
+            return Stacks(self.model)
+        longest = max(phase.data.longest for phase in self.phases)
+        return compiled(self.model, dtype=precision(self.config, self.device), longest=longest)
 
     def _run_phase(self, stop: Callable[[], bool]) -> None:
         progress, config = self.progress, self.config
