@@ -61,7 +61,7 @@ def compiled(
     stacks = Stacks(model)
     # Two dimensions that happen to be equal in one batch would be taken for one, and the next
     # batch, where they differ, would be compiled anew: a dozen times, and then no more.
-    shapes.use_duck_shape = False  # type: ignore[attr-defined]
+    shapes.use_duck_shape = False
     stacks.encode = torch.compile(model.encode, dynamic=True, backend=backend)
     stacks.decode = torch.compile(model.decode, dynamic=True, backend=backend)
     device = model.output.weight.device
@@ -93,4 +93,4 @@ def _try(stacks: Stacks, device: torch.device) -> None:
     src = torch.full((rows, src_len), EOS, device=device)
     tgt_in = torch.full((rows, tgt_len), BOS, device=device)
     # The backward pass is compiled when it is first asked for.
-    stacks.decode(tgt_in, stacks.encode(src)).sum().backward()
+    stacks.decode(tgt_in, stacks.encode(src)).sum().backward()  # type: ignore[no-untyped-call]
