@@ -81,7 +81,7 @@ PEERS = (
     System("fairseq, MKL unlocked", "fairseq", ("fp32",), UNLOCKED),
     System("Hugging Face Marian", "marian"),
     System("tutorial loop", "tutorial"),
-    System("OpenNMT-py", "opennmt"),
+    System("OpenNMT-py", "opennmt", ("fp32",)),
     System("JoeyNMT", "joeynmt", ("fp32",)),
 )
 
@@ -228,6 +228,7 @@ def main() -> None:
             **size,
             batch_tokens=chosen.batch_tokens,
             warm_up=chosen.warm_up,
+            settle=chosen.settle,
             updates=chosen.updates,
             seconds=chosen.seconds,
         )
@@ -238,7 +239,7 @@ def main() -> None:
             race = Race(replace(task, precision=precision), folder, chosen.threads, peak)
             for row in race.rows(peers):
                 print(row, flush=True)
-    except HanyiError as error:
+    except (HanyiError, Failed) as error:  # of the corpus, or of our own training
         sys.exit(str(error))
     finally:
         if not chosen.keep:
@@ -276,6 +277,7 @@ def _arguments() -> argparse.Namespace:
     add("--only", nargs="*", help="runners, such as eole fairseq")
     add("--threads", type=int, default=os.cpu_count())
     add("--warm-up", type=int, default=3, help="updates that are not measured")
+    add("--settle", type=float, default=5.0, help="seconds that are not measured, at least")
     add("--updates", type=int, default=5, help="measured in each run, at least")
     add("--seconds", type=float, default=20.0, help="measured in each run, at least")
     add("--work", type=Path, help="folder for temporary files")

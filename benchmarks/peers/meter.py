@@ -26,6 +26,8 @@ class Meter:
         self.version = version
         self.seen = 0  # updates
         self.first = 0.0  # seconds from the start of the process to the end of the first update
+        self.settled = 0.0  # when other work, such as loading ahead, should be done
+        self.skipped = 0  # updates before the measured ones, at least one
         self.begun = 0.0  # of the measured time
         self.ended = 0.0  # of the last update
         self.between = 0.0  # seconds between updates: loading, logging
@@ -63,11 +65,13 @@ class Meter:
         self.waiting = True
         self.seen += 1
         if self.seen == 1:
-            self.first = time.time() - self.task.begun
-        if self.seen == self.task.warm_up:
-            self.begun, self.between = now, 0.0
-            self.counts = dict.fromkeys(COUNTS, 0)
-        updates = self.seen - self.task.warm_up
+            self.first, self.settled = time.time() - self.task.begun, now + self.task.settle
+        if not self.skipped:
+            if self.seen >= self.task.warm_up and now >= self.settled:
+                self.skipped, self.begun, self.between = self.seen, now, 0.0
+                self.counts = dict.fromkeys(COUNTS, 0)
+            return
+        updates = self.seen - self.skipped
         if updates >= self.task.updates and now - self.begun >= self.task.seconds:
             self._finish(updates)
 

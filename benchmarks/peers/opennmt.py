@@ -59,7 +59,7 @@ def settings(task: Task) -> dict[str, Any]:
         "train_steps": 100_000,
         "save_checkpoint_steps": 100_000,
         "valid_steps": 100_000,
-        "model_dtype": task.precision,
+        "model_dtype": "fp32",
     }
 
 

@@ -26,7 +26,8 @@ class Task:
     heads: int
     layers: int
     batch_tokens: int  # padded tokens of a side in a batch
-    warm_up: int  # updates that are not measured
+    warm_up: int  # updates that are not measured, at least
+    settle: float  # seconds after the first update that are not measured, at least
     updates: int  # measured, at least
     seconds: float  # measured, at least
     dropout: float = 0.1
