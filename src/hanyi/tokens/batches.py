@@ -134,9 +134,7 @@ def _shape(lengths: Lengths, multiple: int) -> tuple[int, int]:
     return -(-rows // multiple) * multiple, -(-columns // multiple) * multiple
 
 
-def _filled(
-    flat: NDArray[np.uint16], lengths: Lengths, shape: tuple[int, int], at: int
-) -> Indices:
+def _filled(flat: NDArray[np.uint16], lengths: Lengths, shape: tuple[int, int], at: int) -> Indices:
     """Lay tokens out as rows from column `at` on."""
     out = np.full(shape, PAD, np.int64)
     column = np.arange(shape[1])
