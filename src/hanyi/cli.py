@@ -177,9 +177,13 @@ def one_line_errors() -> Iterator[None]:
         raise typer.Exit(EXIT_FAULT) from None
 
 
+def _on_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
 def _table(rows: Sequence[Sequence[str]]) -> None:
     """Show a table whose first row is its header; columns parted by tabs unless on a terminal."""
-    if not sys.stdout.isatty():
+    if not _on_terminal():
         for row in rows:
             typer.echo("\t".join(row))
         return
