@@ -125,6 +125,7 @@ def _fail(title: str, error: HanyiError | str) -> NoReturn:
 
 
 def _stopped(_number: int, _frame: FrameType | None) -> NoReturn:
+    _set_death_signal(0)  # a parent that is killed sends one as each of its threads dies
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends it at once
     signal.alarm(LAST_SECONDS)  # Python drops an exception that is raised inside a finalizer
     raise Stopped
@@ -132,9 +133,12 @@ def _stopped(_number: int, _frame: FrameType | None) -> NoReturn:
 
 def _die_with_parent() -> None:
     # Killing only `dvc` would leave this process, and the next repro would start a second one.
-    if sys.platform != "linux":
-        return
     parent = os.getppid()
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    _set_death_signal(signal.SIGTERM)
     if os.getppid() != parent:  # it died before the call
         raise SystemExit(EXIT_FAULT)
+
+
+def _set_death_signal(number: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
