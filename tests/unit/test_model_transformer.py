@@ -255,6 +255,31 @@ def test_everything_learns(switches: dict[str, Any]) -> None:
     assert not silent
 
 
+@pytest.mark.parametrize(
+    "switches",
+    [
+        {},
+        {"positions": "rotary", "key_value_heads": 2},
+        {"positions": "rotary", "key_value_heads": 1, "attention": "fused"},
+        {"norm_type": "rms_norm", "activation": "swiglu", "norm": "post"},
+    ],
+)
+@torch.no_grad()
+def test_mixed_precision_stays_close(switches: dict[str, Any]) -> None:
+    model = tiny_model(**switches)
+    src, tgt = random_batch(15, batch=4, src_len=6, tgt_len=5)
+    expected = model(src, tgt)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = model(src, tgt)
+        cache = model.start(model.encode(src))
+        stepwise = steps(model, tgt, cache)
+    assert found.dtype == cache.layers[0].keys.dtype == torch.bfloat16
+    real = padding_mask(tgt)[:, 0, 0]
+    allowed = 0.05 * expected.std().item()
+    torch.testing.assert_close(found.float(), expected, rtol=0, atol=allowed)
+    torch.testing.assert_close(stepwise.float()[real], expected[real], rtol=0, atol=allowed)
+
+
 def test_dropout_changes_a_pass_only_in_training() -> None:
     model = tiny_model(dropout=0.3)
     src, tgt = random_batch(12, batch=2, src_len=5, tgt_len=4)
