@@ -4,6 +4,8 @@ FUNCTION is a dotted name, for instance `os.replace`; WHEN is the number of the 
 word in its arguments; WHAT is `disk-full`, or a signal to this very process, before or after the
 call: `kill-before`, `kill-after`, `term-before`, `term-after`.
 
+Flags of the stage may follow.
+
 `python saboteur.py STAGE --count FILE FUNCTION...` lets nothing happen, but counts the calls, and
 writes the counts into a JSON file when the stage has ended.
 """
@@ -18,7 +20,7 @@ import runpy
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -36,13 +38,13 @@ def main() -> None:
         with counted(Path(rest[1]), rest[2:]):
             run(stage)
     else:
-        sabotage(*rest)
-        run(stage)
+        sabotage(*rest[:3])
+        run(stage, rest[3:])
 
 
-def run(stage: str) -> None:
+def run(stage: str, flags: Sequence[str] = ()) -> None:
     """Run a stage."""
-    sys.argv = [stage]
+    sys.argv = [stage, *flags]
     runpy.run_module(f"stages.{stage}", run_name="__main__", alter_sys=True)
 
 

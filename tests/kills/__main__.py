@@ -66,25 +66,27 @@ def attempt(
 ) -> tuple[str, str]:
     """Kill a training once or twice and let it go on to its end; tell how, and what was wrong."""
     moment = draw(rng, number, counts, seconds)
-    killed = place.kill(moment)
-    fault = wrong(moment, killed)
-    told = [f"{moment} | SIG{moment.signal.upper()} | {killed.code}"]
+    last = place.kill(moment)
+    fault = wrong(moment, last)
+    told = f"{moment} | SIG{moment.signal.upper()} | {last.code}"
     then = []
-    if rng.random() < AGAIN:
+    if last.code and rng.random() < AGAIN:
         second = draw(rng, int(rng.integers(100)), counts, seconds)
-        again = place.kill(second)
-        fault = fault or wrong(second, again)
-        then.append(f"from {again.begun}, {second}, SIG{second.signal.upper()}: {again.code}")
-    last = place.train()
-    then.append(f"from {last.begun}")
+        last = place.kill(second)
+        fault = fault or wrong(second, last)
+        then.append(f"from {last.begun}, {second}, SIG{second.signal.upper()}: {last.code}")
+    if last.code:
+        last = place.train()
+        then.append(f"from {last.begun}")
     if last.code:
         fault = fault or f"resumed run ended with {last.code}: {last.text.splitlines()[-1:]}"
     found = place.digests()
     names = sorted(
         name for name in found.keys() | expected if found.get(name) != expected.get(name)
     )
-    told.append("; ".join(then))
-    return " | ".join(told), fault or (f"no: {', '.join(names)}" if names else "")
+    return f"{told} | {'; '.join(then) or 'it was done'}", fault or (
+        f"no: {', '.join(names)}" if names else ""
+    )
 
 
 def wrong(moment: Moment, ended: Ended) -> str:

@@ -82,9 +82,13 @@ class Workshop:
         shutil.copytree(self.path, path)
         return Workshop(path, self.code)
 
-    def train(self) -> Ended:
+    def train(self, *flags: str) -> Ended:
         """Train to the end, as dvc does."""
-        return self._end(self._start("-m", "stages.train"))
+        return self._end(self.start(*flags))
+
+    def start(self, *flags: str) -> subprocess.Popen[str]:
+        """Begin to train."""
+        return self._start("-m", "stages.train", *flags)
 
     def count(self) -> dict[str, int]:
         """Train to the end, and give how often each function was called."""
@@ -95,13 +99,13 @@ class Workshop:
         counts: dict[str, int] = json.loads(file.read_text(encoding="utf-8"))
         return counts
 
-    def kill(self, moment: Moment) -> Ended:
+    def kill(self, moment: Moment, *flags: str) -> Ended:
         """Train until the moment comes, or to the end where it does not come."""
         if moment.function:
             what = f"{moment.signal}-{'after' if moment.after else 'before'}"
-            words = [self.code / CODE[-1], "train", moment.function, moment.call, what]
+            words = [self.code / CODE[-1], "train", moment.function, moment.call, what, *flags]
             return self._end(self._start(*words))
-        process = self._start("-m", "stages.train")
+        process = self.start(*flags)
         time.sleep(moment.seconds)
         process.send_signal(signal.SIGKILL if moment.signal == "kill" else signal.SIGTERM)
         return self._end(process)
