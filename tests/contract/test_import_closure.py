@@ -26,6 +26,7 @@ LEFT_OUT = {
     "hanyi.cli": "the command line; no stage runs it",
     "stages": "puts the library on the path",
     "stages.harness": "publishes through hanyi.artifacts what the stage returns; reports faults",
+    "stages.launch": "starts the processes; what they share out, their stage publishes",
     "stages.paths": "held equal to dvc.yaml by test_paths.py",
 }
 
