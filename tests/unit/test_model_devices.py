@@ -20,6 +20,7 @@ def no_wish(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_flag_then_environment_then_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     for there in (True, False):
         monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
         assert pick_device().type == ("cuda" if there else "cpu")
