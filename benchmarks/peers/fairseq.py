@@ -53,7 +53,13 @@ def arguments(task: Task, folder: Path) -> list[str]:
         *("--adam-betas", "(0.9, 0.98)", "--lr", str(task.learning_rate), "--clip-norm", "1.0"),
         *("--lr-scheduler", "inverse_sqrt", "--warmup-updates", "4000"),
         *("--max-tokens", str(task.batch_tokens), "--max-update", "100000"),
-        *("--save-dir", str(folder / "saved"), "--no-save", "--no-progress-bar"),
+        *(
+            "--save-dir",
+            str(folder / "saved"),
+            "--no-save",
+            "--disable-validation",
+            "--no-progress-bar",
+        ),
     ]
 
 

@@ -41,7 +41,7 @@ opennmt() {
 
 joeynmt() {
     install joeynmt 'setuptools<80' numpy future pillow tensorboard sacrebleu sacremoses sentencepiece \
-        subword-nmt matplotlib seaborn pyyaml six wrapt packaging pandas datasets &&
+        subword-nmt matplotlib seaborn pyyaml six wrapt packaging pandas datasets importlib-metadata &&
         .peers/joeynmt/bin/pip install --quiet --no-deps joeynmt==2.3.0
 }
 
