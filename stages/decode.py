@@ -64,6 +64,7 @@ def _decode(device: torch.device, processes: Processes) -> dict[str, Any]:
     split.require_tokenizers(src.digest, tgt.digest)
     model, described = load_model(TRANSFORMER, device)
     described.require_tokenizers(TRANSFORMER, src.digest, tgt.digest)
+    processes.require_same((settings, split.digest, described.weights), "decode")
 
     order = split.ids.argsort(kind="stable").tolist()
     sources = [split.src(row).tolist() for row in order]

@@ -74,6 +74,7 @@ def main(tracker: Tracker) -> dict[str, Any]:
             processes=processes,
         )
         what = _identity(sizes, config, score, corpus, device)
+        processes.require_same(fingerprint(what), "train")
         state = StateFolder(state_root() / fingerprint(what))
         parameters = sum(parameter.numel() for parameter in model.parameters())
         steps = sum(phase.steps for phase in phases)

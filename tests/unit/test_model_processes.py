@@ -8,7 +8,7 @@ import time
 import pytest
 import torch
 
-from hanyi.errors import LostProcessError
+from hanyi.errors import ArtifactError, LostProcessError
 from hanyi.model import processes as module
 from hanyi.model.processes import ALONE, Processes, join
 from tests.processes import in_processes, run_processes
@@ -73,6 +73,19 @@ def test_a_lost_process_is_told_at_once(name: str) -> None:
         )
 
     assert run_processes(2, work) == [0, -9]
+
+
+def test_all_must_have_the_same() -> None:
+    def work(own: Processes) -> str:
+        own.require_same(["equal"], "train")
+        with pytest.raises(ArtifactError) as told:
+            own.require_same(own.rank == 1, "train")
+        return str(told.value)
+
+    lines = in_processes(3, work)
+    assert lines == [lines[0]] * 3
+    assert lines[0].startswith("train: process 1 of 3 has other data, parameters or code, expected")
+    ALONE.require_same(1, "train")
 
 
 def test_a_bug_in_one_of_several_stays_a_bug() -> None:

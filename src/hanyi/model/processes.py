@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import torch
 from torch import distributed
 
-from hanyi.errors import LostProcessError
+from hanyi.errors import ArtifactError, LostProcessError
 
 T = TypeVar("T")
 
@@ -88,6 +88,18 @@ class Processes:
         with self.told():
             distributed.all_reduce(raised, op=distributed.ReduceOp.MAX)
         return bool(raised.item())
+
+    def require_same(self, value: object, where: str) -> None:
+        """Raise `ArtifactError` in all processes unless all have an equal value."""
+        values = self.gather_each(value)
+        others = [rank for rank, other in enumerate(values) if other != values[0]]
+        if others:
+            raise ArtifactError(
+                where,
+                f"process {others[0]} of {self.count} has other data, parameters or code",
+                "those of process 0",
+                "check out the same commit and run `dvc pull` on each machine",
+            )
 
     @contextmanager
     def told(self) -> Iterator[None]:
