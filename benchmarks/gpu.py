@@ -29,6 +29,7 @@ from hanyi.model.devices import autocast_dtype, prepare_torch
 from hanyi.training.data import Tensors
 
 WARM = 3  # steps that are not counted
+WAYS = (("plain", 1), ("compiled", 1), ("compiled, filled up to 8", 8))
 TRAINING_LEAST = 60.0  # seconds worth beginning for
 
 
@@ -69,7 +70,7 @@ class Speed(NamedTuple):
 
     model: str
     tokens: int  # padded, of a side, in a batch
-    layers: str  # plain or compiled
+    layers: str  # plain or compiled, and how batches are filled up
     tokens_per_second: float  # real target tokens
     share_of_peak: float
     gigabytes: float
@@ -132,19 +133,22 @@ def work_of(learner: Learner, batch: Tensors) -> float:
 
 
 def speeds(name: str, scale: Scale, device: torch.device, top: float, clock: Clock) -> list[Speed]:
-    """Measure whole steps of a model, with plain and with compiled layers."""
+    """Measure whole steps of a model, with plain and with compiled layers.
+
+    On a GPU the compiled ones also get batches whose lengths and rows are multiples of 8.
+    """
     sizes, found = scale.models[name], []
     sentences = Sentences(scale.rows, sizes.vocab)
     dtype = autocast_dtype(device)
-    for layers in ("plain", "compiled") if device.type == "cuda" else ("plain",):
+    for layers, multiple in WAYS if device.type == "cuda" else WAYS[:1]:
         learner = Learner(sizes, device, dtype, dropout=0.1)
         counting = Learner(sizes, device, dtype, dropout=0.1)
-        if layers == "compiled":
+        if layers != "plain":
             learner.compile()
         for tokens in scale.tokens:
             if clock.left < TRAINING_LEAST:
                 return found
-            batches = sentences.batches(tokens, most=WARM + scale.steps)
+            batches = sentences.batches(tokens, WARM + scale.steps, multiple)
             try:
                 found.append(_speed((name, tokens, layers), learner, counting, batches, top))
             except torch.OutOfMemoryError:

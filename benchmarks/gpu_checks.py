@@ -25,7 +25,7 @@ from hanyi.tokens.batches import Indices, plan
 from hanyi.training.compiled import Stacks, compiled
 from hanyi.training.config import TrainConfig
 from hanyi.training.data import Tensors, load
-from hanyi.training.feed import GPU_MULTIPLE, HOST
+from hanyi.training.feed import HOST
 from hanyi.training.loss import sequence_loss
 from hanyi.training.optimizer import make_optimizer
 
@@ -83,10 +83,10 @@ class Sentences:
         start, size = int(self._starts[row]), int(self.src_lengths[row])
         return self._words[start : start + size][np.arange(length) % size][::-1]
 
-    def batches(self, tokens: int, most: int | None = None) -> list[Tensors]:
-        """Give the batches of an epoch, or `most` of them, in the memory of the host."""
+    def batches(self, tokens: int, most: int | None = None, multiple: int = 1) -> list[Tensors]:
+        """Give the batches of an epoch, or `most` of them, filled up to a multiple, on the host."""
         planned = plan(self.src_lengths, self.tgt_lengths, tokens=tokens, seed=1, epoch=0)
-        return [load(self, rows, HOST, GPU_MULTIPLE) for rows in planned[:most]]
+        return [load(self, rows, HOST, multiple) for rows in planned[:most]]
 
 
 class Learner:

@@ -14,7 +14,6 @@ from hanyi.training.data import Part, Tensors, TrainingData, Update, load
 
 HOST = torch.device("cpu")
 AHEAD = 4  # updates; on a GPU
-GPU_MULTIPLE = 8  # of lengths and rows: what tensor cores like, and fewer shapes to compile
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Feed:
     def _share(self, part: Part) -> Tensors:
         rows = np.asarray(self.processes.share(part.rows), np.int64)
         if len(rows):
-            batch = load(part.lines, rows, HOST, GPU_MULTIPLE if self.gpu else 1)
+            batch = load(part.lines, rows, HOST)
         else:
             # With fewer rows than processes, one without any still has to take part.
             batch = load(part.lines, part.rows[:1], HOST)
