@@ -17,7 +17,7 @@ MIB = 1 << 20
 SECONDS_IN_A_DAY = 86_400
 UNKNOWN = "?"
 
-COLUMNS = ("run", "update", "of", "epoch", "best", "MiB", "saved", "")
+COLUMNS = ("run", "update", "of", "epoch", "best", "MiB", "saved", "state")
 HISTORY_LEFT_OUT = ("corpora",)
 
 
@@ -64,7 +64,7 @@ class Run:
             self.best,
             f"{self.size / MIB:.1f}",
             f"{age(self.age)} ago",
-            "training now" if self.in_use else "",
+            "training now" if self.in_use else "stopped",
         )
 
 

@@ -48,10 +48,10 @@ def logging_on() -> Iterator[None]:
     root, library = logging.getLogger(), logging.getLogger("hanyi")
     handler, level = logging.StreamHandler(sys.stderr), library.level
     handler.setFormatter(logging.Formatter("stage: %(message)s"))
-    root.addHandler(handler)
+    before, root.handlers = root.handlers, [handler]  # others may hold a stream that is closed
     library.setLevel(logging.INFO)
     yield
-    root.removeHandler(handler)
+    root.handlers = before
     library.setLevel(level)
 
 

@@ -58,7 +58,16 @@ def test_lists_the_newest_first() -> None:
     header, *rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert tuple(header) == COLUMNS
     by_name = {row[0]: row[1:] for row in rows}
-    assert rows[-1] == ["a1a1a1a1", "8", "2400", "2", "chrf 30.25", "1.0", "3.0 days ago", ""]
+    assert rows[-1] == [
+        "a1a1a1a1",
+        "8",
+        "2400",
+        "2",
+        "chrf 30.25",
+        "1.0",
+        "3.0 days ago",
+        "stopped",
+    ]
     assert by_name["a2a2a2a2"][3] == "loss 2.25"
     assert by_name["b3b3b3b3"][:4] == ["0", "2400", "?", ""]
 
