@@ -35,7 +35,7 @@ from hanyi.training.config import TrainConfig
 from hanyi.training.data import Tensors
 from hanyi.training.optimizer import make_optimizer
 
-ROWS = 4000
+ROWS_PER_TOKEN = 5  # of the corpus, for each token of a batch: enough for tight batches
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
 LossOf = Callable[[Transformer, Tensors], Tensor]
@@ -65,8 +65,9 @@ def sizes() -> dict[str, Size]:
 def batches(size: Size) -> list[Tensors]:
     """Give batches of random tokens with lengths such as sentences have."""
     rng = np.random.default_rng(1)
-    src = np.clip(rng.lognormal(2.2, 0.5, ROWS), 2, 60).astype(np.int64)
-    tgt = np.clip(src * rng.lognormal(0.1, 0.25, ROWS), 2, 60).astype(np.int64)
+    rows = ROWS_PER_TOKEN * size.tokens
+    src = np.clip(rng.lognormal(2.2, 0.5, rows), 2, 60).astype(np.int64)
+    tgt = np.clip(src * rng.lognormal(0.1, 0.25, rows), 2, 60).astype(np.int64)
     listed = plan(src, tgt, tokens=size.tokens, seed=1, epoch=0)
     print(f"{len(listed)} batches, padding {padding(listed, src, tgt):.1%}\n")
 
@@ -76,8 +77,8 @@ def batches(size: Size) -> list[Tensors]:
         return ids
 
     filled = []
-    for rows in listed:
-        source, target = fill(src[rows], size.src_vocab), fill(tgt[rows], size.tgt_vocab)
+    for chosen in listed:
+        source, target = fill(src[chosen], size.src_vocab), fill(tgt[chosen], size.tgt_vocab)
         shifted = np.roll(target, 1, axis=1)
         shifted[:, 0] = BOS
         shifted[target == PAD] = PAD

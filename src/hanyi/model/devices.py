@@ -60,7 +60,7 @@ def keep_freed_memory() -> bool:
     """Let glibc keep what is freed for the next tensor; tell whether it does.
 
     Tensors over 32 MiB, such as logits, otherwise come from the kernel each time, which blanks
-    every page: 10% of a training step at width 256. No result depends on it.
+    every page: 5% of a training step at width 256. No result depends on it.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is None:  # another C library
