@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import os
-import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,39 +9,18 @@ import pytest
 import torch
 
 from hanyi.errors import LostProcessError
-from hanyi.model.processes import ALONE, Processes, join
+from hanyi.model.processes import ALONE, Processes
 from hanyi.training.averages import snapshot
-from hanyi.training.trainer import Interrupted, Outcome
-from tests.training import CPU, die, make_corpus, make_trainer, start_child, wait_for
+from hanyi.training.trainer import Interrupted
+from tests.processes import in_processes, run_processes
+from tests.training import die, make_corpus, make_trainer
 
 LOST = 3  # exit code of a process that noticed the loss of the other
 
 
-def in_processes(count: int, work: Callable[[Processes], object]) -> list[int]:
-    """Run `work` in forked processes that have joined; give their exit codes by rank."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-
-    def one(rank: int) -> None:
-        os.environ |= {
-            "RANK": str(rank), "WORLD_SIZE": str(count), "LOCAL_RANK": str(rank),
-            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port),
-        }  # fmt: skip
-        torch.set_num_threads(1)
-        try:
-            with join(CPU) as processes:
-                work(processes)
-        except LostProcessError:
-            raise SystemExit(LOST) from None
-
-    children = [start_child(lambda rank=rank: one(rank)) for rank in range(count)]  # type: ignore[misc]
-    return [wait_for(child) for child in children]
-
-
 def train(
     root: Path, state: Path, processes: Processes, stop_at: int = 0, **changes: Any
-) -> tuple[dict[str, Any], Outcome]:
+) -> dict[str, Any]:
     """Train as one of several processes; give what the model and the curve are at the end."""
     trainer = make_trainer(root, state, {"dropout": 0.0}, processes=processes, **changes)
     # Only one of them is asked: the others must hear of it.
@@ -54,7 +29,7 @@ def train(
         {name: value for name, value in row.items() if name not in {"samples", "corpora"}}
         for row in outcome.progress.history
     ]
-    return {"weights": snapshot(trainer.model), "history": rows}, outcome
+    return {"weights": snapshot(trainer.model), "history": rows}
 
 
 @pytest.fixture(scope="module")
@@ -79,14 +54,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", SETTINGS)
 def test_two_processes_give_the_curve_of_one(corpus: Path, tmp_path: Path, name: str) -> None:
     changes = SETTINGS[name]
-    alone, _ = train(corpus, tmp_path / "alone", ALONE, **changes)
+    alone = train(corpus, tmp_path / "alone", ALONE, **changes)
 
-    def work(processes: Processes) -> None:
-        found, _ = train(corpus, tmp_path / "two", processes, **changes)
-        torch.save(found, tmp_path / f"{processes.rank}.pt")
-
-    assert in_processes(2, work) == [0, 0]
-    first, second = (torch.load(tmp_path / f"{rank}.pt") for rank in range(2))
+    first, second = in_processes(
+        2, lambda processes: train(corpus, tmp_path / "two", processes, **changes)
+    )
     assert first["history"] == second["history"]
     for key, weights in first["weights"].items():
         assert torch.equal(weights, second["weights"][key])
@@ -96,31 +68,27 @@ def test_two_processes_give_the_curve_of_one(corpus: Path, tmp_path: Path, name:
 
 
 def test_both_stop_when_one_is_asked_and_go_on_in_any_number(corpus: Path, tmp_path: Path) -> None:
-    unbroken, _ = train(corpus, tmp_path / "unbroken", ALONE)
-    states = [tmp_path / "again", tmp_path / "more"]
+    unbroken = train(corpus, tmp_path / "unbroken", ALONE)
 
-    def work(processes: Processes, state: Path, stop_at: int) -> None:
-        try:
-            found, _ = train(corpus, state, processes, stop_at)
-        except Interrupted:
-            raise SystemExit(75) from None
-        torch.save(found, tmp_path / f"{state.name}.{processes.rank}.pt")
+    def stop(count: int, state: Path, step: int) -> None:
+        def work(processes: Processes) -> None:
+            with pytest.raises(Interrupted):
+                train(corpus, state, processes, step)
 
-    assert in_processes(2, lambda who: work(who, states[0], 5)) == [75, 75]
-    assert in_processes(3, lambda who: work(who, states[0], 0)) == [0, 0, 0]
-    found = torch.load(tmp_path / "again.2.pt")
-    same_to_rounding(found["weights"], unbroken["weights"])
+        assert run_processes(count, work) == [0] * count
+
+    def go_on(count: int, state: Path) -> dict[str, Any]:
+        return in_processes(count, lambda processes: train(corpus, state, processes))[-1]
+
+    stop(2, tmp_path / "again", 5)
+    same_to_rounding(go_on(3, tmp_path / "again")["weights"], unbroken["weights"])
     # In the same number of processes the end is the same to the last bit.
-    assert in_processes(2, lambda who: work(who, states[1], 0)) == [0, 0]
-    whole = torch.load(tmp_path / "more.0.pt")
-    states[1] = tmp_path / "broken"
-    assert in_processes(2, lambda who: work(who, states[1], 7)) == [75, 75]
-    assert in_processes(2, lambda who: work(who, states[1], 0)) == [0, 0]
-    broken = torch.load(tmp_path / "broken.0.pt")
+    whole = go_on(2, tmp_path / "whole")
+    stop(2, tmp_path / "broken", 7)
+    broken = go_on(2, tmp_path / "broken")
     assert whole["history"] == broken["history"]
-    assert all(
-        torch.equal(whole["weights"][name], broken["weights"][name]) for name in whole["weights"]
-    )
+    for name, weights in whole["weights"].items():
+        assert torch.equal(weights, broken["weights"][name])
 
 
 def test_a_lost_process_is_told_and_training_goes_on_from_its_state(
@@ -136,9 +104,11 @@ def test_a_lost_process_is_told_and_training_goes_on_from_its_state(
             real(update)
 
         trainer._update = deadly  # type: ignore[method-assign]
-        trainer.run()
+        try:
+            with processes.told():
+                trainer.run()
+        except LostProcessError:
+            raise SystemExit(LOST) from None
 
-    assert in_processes(2, work) == [LOST, -9]
-    trainer = make_trainer(corpus, tmp_path / "state")
-    assert trainer.run().progress.step == 12
-    assert dataclasses.is_dataclass(trainer.progress)
+    assert run_processes(2, work) == [LOST, -9]
+    assert make_trainer(corpus, tmp_path / "state").run().progress.step == 12

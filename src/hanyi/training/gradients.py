@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
@@ -56,10 +57,12 @@ class Gradients:
         self.fit = Fit.from_environment(restarts=processes.count == 1)
         self.loss: nn.Module = TeacherForcing(model, stacks or Stacks(model), config)
         if processes.count > 1:
-            # Buffers are tables that every process computes for itself.
-            self.loss = DistributedDataParallel(
-                self.loss, broadcast_buffers=False, gradient_as_bucket_view=True
-            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)
+                # Buffers are tables that every process computes for itself.
+                self.loss = DistributedDataParallel(
+                    self.loss, broadcast_buffers=False, gradient_as_bucket_view=True
+                )
 
     def add(self, loaded: Loaded, step: int, dtype: torch.dtype | None) -> Tensor:
         """Add the gradients of update `step`; give this process' share of the summed loss, nats."""
