@@ -30,7 +30,7 @@ fairseq() {
 }
 
 marian() {
-    install marian transformers==5.23.0 accelerate
+    install marian transformers==5.23.0 accelerate==1.15.0
 }
 
 opennmt() {
