@@ -137,6 +137,7 @@ def _open() -> Corpus:
 def _model(
     sizes: ModelConfig, config: TrainConfig, train: EncodedSplit, device: torch.device
 ) -> Transformer:
+    sizes.require_one_vocabulary(train.src_tokenizer, train.tgt_tokenizer)
     torch.manual_seed(config.seed)
     model = Transformer(sizes, train.src_vocab, train.tgt_vocab)
     if config.init is not None:

@@ -261,6 +261,13 @@ def test_a_start_from_a_model_of_other_tokens_or_sizes_is_refused(place: Path) -
         train.main(Tracker())
 
 
+def test_one_embedding_for_two_vocabularies_is_refused(place: Path) -> None:
+    path = Path("params.yaml")
+    write_text(path, path.read_text("utf-8").replace("tie: output", "tie: all"))
+    with pytest.raises(ParamsError, match=r"tokenizers\.joint"):
+        train.main(Tracker())
+
+
 def test_another_model_to_start_from_finds_no_state(place: Path) -> None:
     train.main(Tracker())
     shutil.copytree(TRANSFORMER, "before")
