@@ -28,6 +28,8 @@ FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 GRACE_SECONDS = 5  # for the others to end by themselves after one has failed
 AGAIN = "run the same command again; training goes on from its last saved state"
 FAULTS = "HANYI_FAULTS"  # the file descriptor to which a worker tells its fault
+LONGEST_FAULT = 900  # characters; a pipe takes 4,096 bytes in one piece, whoever else writes
+LAST_PORT = 2**16 - 1
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Ended:
     rank: int
     code: int
     fault: str = ""  # the line it would have written
-    lost: bool = False  # its fault is only that another one was gone
+    lost: bool = False  # only because another one was gone
 
 
 def launched() -> bool:
@@ -82,8 +84,6 @@ def launch(name: str, default: Callable[[], int]) -> None:
     layout = read_layout(flags or f"--nproc-per-node={default()}")
     if layout.count == 1:
         return
-    if not hasattr(os, "fork"):
-        raise ParamsError(VARIABLE, "no fork here", "a system with fork", "use torchrun")
     faults, told = os.pipe()
     with _held_back(FORWARDED):
         workers = {}
@@ -106,11 +106,14 @@ def tell(error: HanyiError | str) -> bool:
         return False
     fault = {
         "rank": rank(),
-        "fault": str(error)[:2000],
+        "fault": str(error)[:LONGEST_FAULT],
         "lost": isinstance(error, LostProcessError),
     }
-    line = json.dumps(fault) + "\n"
-    os.write(int(os.environ[FAULTS]), line.encode("ascii"))  # short, hence in one piece
+    line = json.dumps(fault, ensure_ascii=False) + "\n"
+    try:
+        os.write(int(os.environ[FAULTS]), line.encode("utf-8", "backslashreplace"))
+    except BrokenPipeError:  # the launcher was killed
+        return False
     return True
 
 
@@ -128,6 +131,8 @@ def read_layout(flags: str) -> Layout:
     processes, nodes, number = found.nproc_per_node, found.nnodes, found.node_rank
     if nodes < 1 or processes < 1 or not 0 <= number < nodes:
         parser.error(f"{processes} processes on node {number} of {nodes}")
+    if not 0 <= found.master_port <= LAST_PORT:
+        parser.error(f"port {found.master_port}")
     port = found.master_port or (PORT if nodes > 1 else _free_port())
     return Layout(processes, nodes, number, found.master_addr, port)
 
@@ -148,6 +153,7 @@ class _Parent:
     def __init__(self, workers: dict[int, int]) -> None:
         self.workers = workers  # rank by process id; those that run
         self.asked: int | None = None  # the signal that asked all of them to stop
+        self.given_up: set[int] = set()  # ranks of those that did not end by themselves
         for number in FORWARDED:
             signal.signal(number, self._forward)
         signal.signal(signal.SIGALRM, self._end)
@@ -164,11 +170,11 @@ class _Parent:
             if codes[worker] not in {0, os.EX_TEMPFAIL}:  # who saves a state may take its time
                 signal.alarm(GRACE_SECONDS)
         signal.alarm(0)
-        with open(faults, encoding="ascii") as lines:
+        with open(faults, encoding="utf-8") as lines:
             told = {line["rank"]: line for line in map(json.loads, lines)}
         ended = []
         for worker, code in codes.items():
-            line = told.get(worker, {"fault": "", "lost": False})
+            line = told.get(worker, {"fault": "", "lost": worker in self.given_up})
             ended.append(Ended(worker, code, line["fault"], line["lost"]))
         return ended
 
@@ -177,6 +183,7 @@ class _Parent:
         self._kill(number)
 
     def _end(self, _number: int, _frame: FrameType | None) -> None:
+        self.given_up |= set(self.workers.values())
         self._kill(signal.SIGKILL)
 
     def _kill(self, number: int) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hanyi.errors import ParamsError
-from stages.launch import read_layout
+from stages.launch import read_layout, tell
 
 STAGE = """\
 import os, signal, sys, time
@@ -117,6 +117,10 @@ LOST = 'LostProcessError("process", "gone", "it", "again")'
             2,
             "process 1 of 2: killed by SIGKILL, expected all of them to the end; run the same",
         ),
+        # Who did not end by itself and was killed here is not what went wrong.
+        (f'time.sleep(60) if rank() == "1" else None; raise {LOST}', 2, "process: gone, expected"),
+        # As long as a line may be, in signs of three bytes.
+        ('raise DataError("书" * 5000, "1 column", "2", "mend it")', 2, "书" * 900 + "\n"),
     ],
 )
 def test_what_went_wrong_first_is_told_once(
@@ -136,6 +140,16 @@ def test_a_bug_keeps_its_traceback(root: Path, tmp_path: Path) -> None:
     assert stage.returncode == 1
     assert err.count("Traceback") == 1
     assert err.rstrip().endswith("ZeroDivisionError: division by zero")
+
+
+def test_a_fault_is_written_here_when_the_launcher_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    launcher, worker = os.pipe()
+    os.close(launcher)
+    monkeypatch.setenv("HANYI_FAULTS", str(worker))
+    assert not tell("x")
+    os.close(worker)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -214,6 +228,7 @@ def test_torchrun_s_names_are_understood() -> None:
         ("--nproc-per-node=gpu", "invalid int value: 'gpu'"),
         ("--nproc-per-node=0", "0 processes on node 0 of 1"),
         ("--nnodes=2 --node-rank=2", "1 processes on node 2 of 2"),
+        ("--master-port=65536", "port 65536"),
         ("--rdzv-backend=c10d", "unrecognized arguments: --rdzv-backend=c10d"),
         ("2", "unrecognized arguments: 2"),
         ("'", "No closing quotation"),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 
 import pytest
 import torch
 
-from hanyi.errors import ArtifactError, LostProcessError
+from hanyi.errors import ArtifactError, LostProcessError, ParamsError
 from hanyi.model import processes as module
 from hanyi.model.processes import ALONE, Processes, join
 from tests.processes import in_processes, run_processes
@@ -73,6 +74,16 @@ def test_a_lost_process_is_told_at_once(name: str) -> None:
         )
 
     assert run_processes(2, work) == [0, -9]
+
+
+def test_a_port_that_another_program_uses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        for name, value in {"RANK": "0", "WORLD_SIZE": "2", "MASTER_PORT": port}.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+        with pytest.raises(ParamsError, match=rf"{port}, which another program uses"), join(CPU):
+            pytest.fail("it joined")
 
 
 def test_all_must_have_the_same() -> None:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import torch
 from torch import distributed
 
-from hanyi.errors import ArtifactError, LostProcessError
+from hanyi.errors import ArtifactError, LostProcessError, ParamsError
 
 T = TypeVar("T")
 
@@ -126,8 +126,9 @@ def join(device: torch.device) -> Iterator[Processes]:
     """Join the processes that torchrun names in the environment; without it yield `ALONE`.
 
     On CUDA gradients travel by NCCL, on the CPU by gloo. On the CPU the processes of a machine
-    share its cores, unless OMP_NUM_THREADS says how many each takes. Raises `LostProcessError`
-    when what is done within fails because another process is gone.
+    share its cores, unless OMP_NUM_THREADS says how many each takes. Raises `ParamsError` when
+    another program uses the port, and `LostProcessError` when what is done within fails because
+    another process is gone.
     """
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         yield ALONE
@@ -139,7 +140,7 @@ def join(device: torch.device) -> Iterator[Processes]:
         torch.set_num_threads(max(1, cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     with processes.told():
-        distributed.init_process_group(backend, timeout=TIMEOUT)
+        _meet(backend)
         try:
             yield processes
         finally:
@@ -151,6 +152,20 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):  # not on macOS
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _meet(backend: str) -> None:
+    try:
+        distributed.init_process_group(backend, timeout=TIMEOUT)
+    except distributed.DistNetworkError as error:
+        if "EADDRINUSE" not in str(error):
+            raise
+        raise ParamsError(
+            "MASTER_PORT",
+            f"{os.environ['MASTER_PORT']}, which another program uses",
+            "a free port",
+            "run the same command again, with another --master-port if one was given",
+        ) from error
 
 
 def _leave() -> None:
