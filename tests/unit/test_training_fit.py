@@ -163,6 +163,13 @@ def test_several_processes_are_told_what_to_do() -> None:
     assert max(padded_tokens(part) for part in fit.cut([batch_of(13)])) <= 40
 
 
+def test_of_several_budgets_the_smallest_counts() -> None:
+    fit = Fit()
+    for others, budget in (((None,), None), ((50, None, 40), 40), ((60,), 40), ((None,), 40)):
+        fit.lower(*others)
+        assert fit.budget == budget
+
+
 def test_the_budget_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     assert Fit.from_environment().budget is None

@@ -13,7 +13,9 @@ from hanyi.errors import HanyiError
 from hanyi.model.processes import ALONE
 from hanyi.model.transformer import Transformer
 from hanyi.training.averages import average, set_weights, snapshot
+from hanyi.training.data import Tensors
 from hanyi.training.feed import Feed, Loaded
+from hanyi.training.fit import VARIABLE, padded_tokens
 from hanyi.training.progress import better
 from hanyi.training.trainer import Interrupted, Outcome, Trainer
 from tests.training import (
@@ -228,6 +230,10 @@ def test_better_knows_which_way_is_up(unbroken: tuple[Trainer, Outcome]) -> None
     assert not better("chrf", one, higher)
     assert not better("chrf", one, one)
     assert not better("loss", one, one)
+    broken = dataclasses.replace(one, loss=math.nan)
+    assert better("loss", one, broken)
+    assert not better("loss", broken, one)
+    assert not better("loss", broken, broken)
 
 
 @pytest.mark.parametrize(
@@ -379,6 +385,36 @@ def test_trouble_in_a_low_precision_ends_in_the_full_one(corpus: Path, tmp_path:
     assert outcome.progress.skipped == 10
 
 
+def test_a_stop_amid_trouble_does_not_change_how_training_goes_on(
+    corpus: Path, tmp_path: Path
+) -> None:
+    """Ten updates in a row are skipped, but none of those at which the precision is decided on."""
+
+    def make(name: str) -> Trainer:
+        trainer = make_trainer(
+            corpus, tmp_path / name, precision="bf16", max_steps=24, validate_every=24,
+            save_every=24, average=1,
+        )  # fmt: skip
+        real = trainer.gradients.add
+
+        def spoil(loaded: Loaded, step: int, dtype: Any) -> torch.Tensor:
+            loss = real(loaded, step, dtype)
+            return _spoilt(trainer.model, loss) if 6 <= step <= 15 else loss
+
+        trainer.gradients.add = spoil  # type: ignore[method-assign]
+        return trainer
+
+    unbroken = make("unbroken")
+    outcome = run(unbroken)
+    first = make("broken")
+    with pytest.raises(Interrupted):
+        run(first, stop=lambda: first.progress.step == 15)
+    second = make("broken")
+    assert run(second).progress.history == outcome.progress.history
+    assert second.progress.full_precision == unbroken.progress.full_precision
+    assert same_weights(second.model, unbroken.model)
+
+
 def test_trouble_in_full_precision_ends_the_training(corpus: Path, tmp_path: Path) -> None:
     trainer = make_trainer(corpus, tmp_path, max_steps=40, validate_every=40)
     real = trainer.gradients.add
@@ -405,17 +441,17 @@ def test_the_moving_average_is_what_is_validated_and_kept(corpus: Path, tmp_path
             mean[name] = decay * mean[name] + (1 - decay) * weights.detach()
         if step == 12:
             last.update({name: weights.clone() for name, weights in mean.items()})
+            own.update(snapshot(trainer.model))
 
     last: dict[str, torch.Tensor] = {}
+    own: dict[str, torch.Tensor] = {}
     trainer._update = follow  # type: ignore[method-assign]
     outcome = run(trainer)
     kept = outcome.progress.best["loss"]
     assert kept.step == 12, "a setting that gets better all the time is needed here"
     for name, weights in kept.weights.items():
         torch.testing.assert_close(weights, last[name], atol=1e-6, rtol=1e-5)
-    assert any(
-        not torch.equal(trainer.mean._mean[0], weights) for weights in trainer.model.parameters()
-    )
+        assert not torch.equal(weights, own[name])
 
 
 FINETUNE = {"max_steps": 6, "weights": {"beta": 2}, "learning_rate": 0.001, "warmup": 1}
@@ -466,6 +502,70 @@ def test_finetuning_begins_from_the_best_weights(corpus: Path, tmp_path: Path) -
 def test_finetuning_on_a_corpus_that_is_not_there_is_told(corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(HanyiError, match=r"train.finetune.weights: gamma, expected .*alpha, beta"):
         make_trainer(corpus, tmp_path, finetune={**FINETUNE, "weights": {"gamma": 1}})
+
+
+def test_finetuning_follows_an_early_stop(corpus: Path, tmp_path: Path) -> None:
+    """The first phase ends after its fourth validation, the second one before its first is due."""
+    changes: dict[str, Any] = {
+        "learning_rate": 1e-12, "max_steps": 100, "validate_every": 3, "patience": 3,
+        "select": "bleu", "average": 1, "ema": 0.9,
+        "finetune": {**FINETUNE, "max_steps": 2},
+    }  # fmt: skip
+    unbroken = make_trainer(corpus, tmp_path / "unbroken", **changes)
+    outcome = run(unbroken)
+    assert [row["step"] for row in outcome.progress.history] == [3, 6, 9, 12, 14]
+    assert outcome.progress.early == 1
+    for steps in (12, 13, 14):
+        first = make_trainer(corpus, tmp_path / str(steps), **changes)
+        with pytest.raises(Interrupted):
+            run(first, stop=lambda done=first.progress, at=steps: done.step == at)  # type: ignore[misc]
+        second = make_trainer(corpus, tmp_path / str(steps), **changes)
+        found = run(second)
+        assert found.progress.history == outcome.progress.history
+        assert found.progress.early == 1
+        assert same_weights(second.model, unbroken.model)
+
+
+def test_a_budget_of_memory_outlives_a_stop_and_may_be_lowered(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    first = make_trainer(corpus, tmp_path)
+    first.gradients.fit.budget = 30
+    with pytest.raises(Interrupted):
+        run(first, stop=lambda: first.progress.step == 5)
+    for asked, budget in ((None, 30), ("20", 20), ("40", 30)):
+        if asked:
+            monkeypatch.setenv(VARIABLE, asked)
+        second = make_trainer(corpus, tmp_path)
+        second._resume()
+        assert second.gradients.fit.budget == budget
+
+
+def test_an_update_begun_again_is_that_of_a_batch_cut_from_the_start(
+    corpus: Path, tmp_path: Path
+) -> None:
+    """The same to the last bit, dropout included."""
+    tight, cut = (make_trainer(corpus, tmp_path / name) for name in ("tight", "cut"))
+    assert tight.model.training
+    real = tight.gradients.loss.forward
+
+    def forward(batch: Tensors) -> torch.Tensor:
+        loss: torch.Tensor = real(batch)
+        if padded_tokens(batch) > 30:
+            loss.backward()  # type: ignore[no-untyped-call]
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return loss
+
+    tight.gradients.loss.forward = forward  # type: ignore[method-assign]
+    tight.gradients.add(first_update(tight), 1, None)
+    budget = tight.gradients.fit.budget
+    assert budget is not None
+    cut.gradients.fit.budget = budget
+    cut.gradients.add(first_update(cut), 1, None)
+    for one, other in zip(tight.model.parameters(), cut.model.parameters(), strict=True):
+        assert one.grad is not None
+        assert torch.equal(one.grad, other.grad)  # type: ignore[arg-type]
 
 
 WHOLE = {

@@ -27,11 +27,9 @@ class Memory(NamedTuple):
 class Embedding(nn.Module):
     """Sum of token embedding times √d_model and position (3.4, 3.5), then dropout (5.4).
 
-    Positions that attention brings in are not added here.
-
-
     Tokens drawn with a deviation of 1/√d_model are thus as large as the positions. The tutorials
     draw from N(0, 0.02), which leaves them at a third of that: learning begins more slowly.
+    Positions that attention brings in are not added here.
     """
 
     def __init__(self, config: ModelConfig, vocab: int) -> None:

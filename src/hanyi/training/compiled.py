@@ -38,7 +38,7 @@ class Stacks:
 def compiling_wanted(device: torch.device) -> bool:
     """Tell whether to compile: as HANYI_COMPILE says (on, off), else on CUDA.
 
-    It is no parameter, since it changes no result by more than rounding.
+    It is no parameter, since it changes no result by more than rounding and other draws of dropout.
     """
     asked = os.environ.get(VARIABLE) or "auto"
     if asked not in {"auto", "on", "off"}:

@@ -55,6 +55,11 @@ class Fit:
             )
         return cls(int(asked) if asked else None, restarts=restarts)
 
+    def lower(self, *budgets: int | None) -> None:
+        """Go down to the smallest of other budgets, unless the own one is smaller still."""
+        known = [budget for budget in (self.budget, *budgets) if budget]
+        self.budget = min(known, default=None)
+
     def cut(self, batches: Sequence[Tensors]) -> list[Tensors]:
         """Cut batches by rows into parts within the budget, each of one row at least."""
         return [part for batch in batches for part in self._cut(batch)]

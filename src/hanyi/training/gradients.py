@@ -78,8 +78,7 @@ class Gradients:
         self.fit.probe(
             batches, lambda parts: self._sum(parts, 1, dtype, exchange=False), self._discard
         )
-        budgets = [budget for budget in self.processes.gather_each(self.fit.budget) if budget]
-        self.fit.budget = min(budgets, default=None)
+        self.fit.lower(*self.processes.gather_each(self.fit.budget))
 
     def _sum(
         self, parts: list[Tensors], tokens: int, dtype: torch.dtype | None, *, exchange: bool

@@ -45,7 +45,7 @@ def make_phases(
         if unknown := set(second.weights) - set(split.corpora):
             raise DataError(
                 "params.yaml: train.finetune.weights",
-                f"{', '.join(sorted(unknown))}",
+                ", ".join(sorted(unknown)),
                 f"names among {', '.join(split.corpora)}",
                 "name corpora that have train rows",
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -98,9 +99,12 @@ class Progress:
 
 
 def better(criterion: str, found: Evaluation, than: Evaluation) -> bool:
-    """Tell whether a model is truly better: lower in loss, higher in any other metric."""
+    """Tell whether a model is truly better: lower in loss, higher in any other metric.
+
+    Any loss is better than one that is no number.
+    """
     if criterion == "loss":
-        return found.loss < than.loss
+        return found.loss < than.loss or (math.isnan(than.loss) and not math.isnan(found.loss))
     return found.value(criterion) > than.value(criterion)
 
 

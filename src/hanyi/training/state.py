@@ -115,6 +115,8 @@ class StateFolder:
                 return False
         except Timeout:
             return True
+        except PermissionError as error:
+            raise _denied(error) from None
 
     def describe(self, run: Mapping[str, Any]) -> None:
         """Write down what is trained, unless it stands there already."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,7 +78,6 @@ class Trainer:
         self.mean = MovingAverage(model, config.ema)
         self.progress = Progress()
         self._pending: list[tuple[Tensor, int]] = []
-        self._feed: Iterator[Loaded] = iter(())
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> Outcome:
         """Train to the end, from the last saved state if there is one.
@@ -115,10 +114,10 @@ class Trainer:
         end = progress.begun + self.phase.steps
         feed = Feed(self.phase.data, self.processes, self.device)
         self._probe(feed)
-        self._feed = feed.updates_from(progress.epoch, progress.index)
+        updates = feed.updates_from(progress.epoch, progress.index)
         self.reporter.start(progress.step, end)
         while progress.step < end and not self._out_of_patience():
-            self._update(next(self._feed))
+            self._update(next(updates))
             step = progress.step
             validating = (step - progress.begun) % config.validate_every == 0 or step == end
             if step % LOOK_EVERY == 0 or validating:
@@ -178,10 +177,11 @@ class Trainer:
         if not self._pending:
             return
         progress = self.progress
+        # Sums of float32 are exact in double, so it does not matter where a stop makes a look fall.
         loss_sum, tokens = 0.0, 0
-        for loss, count in zip(self._losses(), self._pending, strict=True):
+        for loss, (_, count) in zip(self._losses(), self._pending, strict=True):
             if math.isfinite(loss):  # else the update was skipped
-                loss_sum, tokens = loss_sum + loss, tokens + count[1]
+                loss_sum, tokens = loss_sum + loss, tokens + count
         self._pending.clear()
         self._check()
         progress.loss_sum += loss_sum
@@ -214,7 +214,8 @@ class Trainer:
         weights = torch.stack([weights.sum() for weights in self.model.parameters()])
         if not weights.isfinite().all():
             raise _diverged(progress.step, "weights that are no numbers", self._rate())
-        if in_a_row < LOOK_EVERY:
+        # Only at set updates, for a stop looks at any and must not change how training goes on.
+        if in_a_row < LOOK_EVERY or progress.step % LOOK_EVERY:
             return
         if self.dtype is None:
             raise _diverged(progress.step, f"{in_a_row} skipped updates in a row", self._rate())
@@ -275,7 +276,8 @@ class Trainer:
         self.mean.load(payload["mean"])
         self.optimizer.load_state_dict(payload["optimizer"])
         self.guard.load(payload["guard"])
-        self.gradients.fit.budget = payload["budget"]
+        # HANYI_FIT_TOKENS may ask for less than the run before had.
+        self.gradients.fit.lower(payload["budget"])
         self.progress = Progress.from_dict(payload["progress"])
         log.info("going on from the state after update %d", self.progress.step)
 
