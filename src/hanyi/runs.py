@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ class Run:
     folder: StateFolder
     what: Mapping[str, Any] | None  # its settings and inputs; None: not known
     newest: Generation | None  # None: nothing is saved
+    saved: float  # when, or when it began; seconds since 1970
     size: int  # of all of its files, bytes
     in_use: bool
 
@@ -39,8 +41,7 @@ class Run:
     @property
     def age(self) -> float:
         """Give the time since it was saved, or since it began; seconds."""
-        saved = self.newest.saved if self.newest else self.folder.path.stat().st_mtime
-        return max(time.time() - saved, 0.0)
+        return max(time.time() - self.saved, 0.0)
 
     @property
     def best(self) -> str:
@@ -70,20 +71,24 @@ class Run:
 
 def list_runs(root: Path) -> list[Run]:
     """Give the runs below a folder of states, the newest first."""
-    folders = [StateFolder(path) for path in sorted(root.glob("*")) if path.is_dir()]
     runs = []
-    for folder in folders:
-        generations = folder.generations()
-        runs.append(
-            Run(
-                folder=folder,
-                what=folder.run(),
-                newest=generations[0] if generations else None,
-                size=_size(folder.path),
-                in_use=folder.in_use(),
-            )
-        )
+    for path in sorted(root.glob("*")):
+        if path.is_dir():
+            with suppress(FileNotFoundError):  # its model has just been published
+                runs.append(_look(StateFolder(path)))
     return sorted(runs, key=lambda run: run.age)
+
+
+def _look(folder: StateFolder) -> Run:
+    newest = next(iter(folder.generations()), None)
+    return Run(
+        folder=folder,
+        what=folder.run(),
+        newest=newest,
+        saved=newest.saved if newest else folder.path.stat().st_mtime,
+        size=_size(folder.path),
+        in_use=folder.in_use(),
+    )
 
 
 def find_run(runs: Sequence[Run], prefix: str) -> Run:

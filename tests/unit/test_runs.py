@@ -85,6 +85,30 @@ def test_a_run_that_is_training_is_told(root: Path) -> None:
         assert "nothing to remove" in hanyi("prune", "--all", "--yes").stderr
 
 
+def test_one_whose_model_is_published_meanwhile_is_left_out(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = StateFolder.run
+
+    def published(folder: StateFolder) -> Any:
+        if folder.path.name in {NEW, BEGUN}:
+            folder.remove()
+        return real(folder)
+
+    monkeypatch.setattr(StateFolder, "run", published)
+    assert [run.name for run in list_runs(root)] == [OLD]
+
+
+def test_a_lock_that_may_not_be_opened_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(path: Path, **_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("hanyi.training.state.FileLock", denied)
+    done = hanyi()
+    assert done.exit_code == 2
+    assert "lock: permission denied, expected a file to read" in done.stderr
+
+
 def test_a_broken_description_is_no_fault(root: Path) -> None:
     (root / OLD / "run.json").write_text("{", encoding="utf-8")
     (root / NEW / "step-000000008/state.json").write_text("{", encoding="utf-8")
