@@ -123,7 +123,7 @@ def read_layout(flags: str) -> Layout:
     numbers = {"nproc-per-node": 1, "nnodes": 1, "node-rank": 0, "master-port": 0}
     for flag, value in numbers.items():
         parser.add_argument(f"--{flag}", f"--{flag.replace('-', '_')}", type=int, default=value)
-    parser.add_argument("--master-addr", "--master_addr", default="127.0.0.1")
+    parser.add_argument("--master-addr", "--master_addr")
     try:
         found = parser.parse_args(shlex.split(flags))
     except ValueError as error:  # a quotation mark alone
@@ -133,8 +133,10 @@ def read_layout(flags: str) -> Layout:
         parser.error(f"{processes} processes on node {number} of {nodes}")
     if not 0 <= found.master_port <= LAST_PORT:
         parser.error(f"port {found.master_port}")
+    if nodes > 1 and not found.master_addr:  # each would wait for itself
+        parser.error(f"{nodes} machines without --master-addr")
     port = found.master_port or (PORT if nodes > 1 else _free_port())
-    return Layout(processes, nodes, number, found.master_addr, port)
+    return Layout(processes, nodes, number, found.master_addr or "127.0.0.1", port)
 
 
 class _Parser(argparse.ArgumentParser):

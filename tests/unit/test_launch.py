@@ -218,8 +218,9 @@ def test_torchrun_s_names_are_understood() -> None:
     assert layout.count == 16
     assert [layout.rank(local) for local in (0, 7)] == [8, 15]
     assert (layout.master_addr, layout.master_port) == ("10.0.0.7", 3000)
-    assert read_layout("--nnodes=2").master_port == 29500
-    assert read_layout("--nproc-per-node=2").master_port != 29500
+    assert read_layout("--nnodes=2 --master-addr=a").master_port == 29500
+    alone = read_layout("--nproc-per-node=2")
+    assert (alone.master_addr, alone.master_port != 29500) == ("127.0.0.1", True)
 
 
 @pytest.mark.parametrize(
@@ -229,6 +230,7 @@ def test_torchrun_s_names_are_understood() -> None:
         ("--nproc-per-node=0", "0 processes on node 0 of 1"),
         ("--nnodes=2 --node-rank=2", "1 processes on node 2 of 2"),
         ("--master-port=65536", "port 65536"),
+        ("--nnodes=2 --node-rank=1", "2 machines without --master-addr"),
         ("--rdzv-backend=c10d", "unrecognized arguments: --rdzv-backend=c10d"),
         ("2", "unrecognized arguments: 2"),
         ("'", "No closing quotation"),
