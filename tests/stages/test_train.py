@@ -192,7 +192,7 @@ def test_stop_on_request_saves_and_says_75(place: Path) -> None:
         time.sleep(0.05)
         process.terminate()
         rest = process.stderr.read()
-        assert process.wait(timeout=60) == 75
+        assert process.wait(timeout=200) == 75
     finally:
         process.kill()
         process.wait()
