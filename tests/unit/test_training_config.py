@@ -5,6 +5,8 @@ import pytest
 from hanyi.errors import ParamsError
 from tests.training import train_config
 
+FINETUNE = {"max_steps": 5, "weights": {"hsk": 1}, "learning_rate": 0.001, "warmup": 0}
+
 
 @pytest.mark.parametrize(
     ("change", "message"),
@@ -26,6 +28,15 @@ from tests.training import train_config
         ({"learning_rate": 0}, "learning_rate must be over 0"),
         ({"label_smoothing": 1.0}, "label_smoothing must be at least 0 and under 1"),
         ({"betas": [0.9, 1.0]}, "betas must be at least 0 and under 1"),
+        ({"bpe_dropout": -0.1}, "bpe_dropout must be at least 0 and under 1"),
+        ({"ema": 1.0}, "ema must be at least 0 and under 1"),
+        ({"r_drop": -1}, "r_drop must be 0 or more"),
+        ({"spike": 0.5}, "spike must be 0 or over 1"),
+        ({"finetune": {**FINETUNE, "weights": {}}}, "weights must name a corpus to finetune on"),
+        ({"finetune": {**FINETUNE, "weights": {"hsk": 0}}}, "weights must name a corpus"),
+        ({"finetune": {**FINETUNE, "weights": {"hsk": -1}}}, "weights.hsk must be 0 or more"),
+        ({"finetune": {**FINETUNE, "learning_rate": 2}}, "learning_rate must be over 0"),
+        ({"finetune": {**FINETUNE, "max_steps": -1}}, "max_steps must be at least 0"),
         ({"repeats": {"hsk": 2}}, "train.repeats: unknown key"),
         ({"precision": "fp8"}, "fp8"),
         ({"max_steps": "many"}, "train.max_steps"),

@@ -23,6 +23,11 @@ class Guard:
         self._skipped = torch.zeros((), device=device)
         self._in_a_row = torch.zeros((), device=device)
 
+    def begin(self) -> None:
+        """Forget the norms so far, which other data do not share."""
+        self._mean = torch.zeros_like(self._mean)
+        self._seen = torch.zeros_like(self._seen)
+
     def skips(self, norm: Tensor) -> Tensor:
         """Give 1.0 if the update with a gradient of this norm is to be skipped, else 0.0."""
         bad = ~norm.isfinite()

@@ -134,11 +134,12 @@ class Trainer:
         return 0 < self.config.patience <= self.progress.stale
 
     def _enter_next_phase(self) -> None:
-        """Go on from the best weights with a fresh optimizer."""
+        """Go on from the best weights with nothing remembered of the gradients so far."""
         progress = self.progress
         progress.early += self._out_of_patience()
         set_weights(self.model, progress.best[self.config.select].weights)
         self.optimizer = make_optimizer(self.model, self.config)
+        self.guard.begin()
         self.mean.begin()
         progress.enter_next_phase()
         log.info("phase %d of %d begins", progress.phase + 1, len(self.phases))
@@ -276,8 +277,7 @@ class Trainer:
         self.mean.load(payload["mean"])
         self.optimizer.load_state_dict(payload["optimizer"])
         self.guard.load(payload["guard"])
-        # HANYI_FIT_TOKENS may ask for less than the run before had.
-        self.gradients.fit.lower(payload["budget"])
+        self.gradients.fit.lower(payload["budget"])  # HANYI_FIT_TOKENS may ask for even less
         self.progress = Progress.from_dict(payload["progress"])
         log.info("going on from the state after update %d", self.progress.step)
 
