@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 import hanyi
-from hanyi.artifacts import atomic_directory
 from hanyi.model.config import ModelConfig
 from hanyi.model.devices import DEVICE_VARIABLE, pick_device, prepare_torch
-from hanyi.model.processes import join
-from hanyi.model.storage import load_weights, read_description, save_model
+from hanyi.model.processes import Processes, join
+from hanyi.model.storage import load_weights, read_description
 from hanyi.model.transformer import Transformer
 from hanyi.params import load_section
 from hanyi.scoring.metrics import ScoreConfig
-from hanyi.tokens.bpe import Tokenizer
-from hanyi.tokens.prepared import digest_parts, read_blocks
-from hanyi.tokens.shards import EncodedSplit
 from hanyi.tracking import Tracker
-from hanyi.training.averages import Weights, set_weights
 from hanyi.training.config import TrainConfig
-from hanyi.training.curve import write_csv, write_picture, write_samples
+from hanyi.training.corpus import Corpus
 from hanyi.training.phases import make_phases
+from hanyi.training.publishing import metrics, write_checkpoints, write_curve, write_model
 from hanyi.training.report import Reporter
-from hanyi.training.segments import Segmenter
 from hanyi.training.signals import EXIT_INTERRUPTED, stop_signals
 from hanyi.training.state import (
     FRESH_VARIABLE,
@@ -41,17 +35,16 @@ from hanyi.training.state import (
     state_root,
 )
 from hanyi.training.trainer import Interrupted, Outcome, Trainer
-from hanyi.training.validation import Text, Validator
+from hanyi.training.validation import Validator
 from stages.harness import device_option, run, write_metrics
 from stages.paths import CHECKPOINTS, CURVES, ENCODED, PREPARED, TOKENIZERS, TRANSFORMER
 
 log = logging.getLogger("hanyi")
 
 ROOMS = ("tokens", "model", "decoding", "scoring", "training")
-VALID = PREPARED / "valid.parquet"
 
 
-def main(tracker: Tracker) -> dict[str, Any]:
+def main(tracker: Tracker) -> Mapping[str, Any]:
     """Train, from the state of an interrupted run of the same training if there is one."""
     sizes = load_section("model", ModelConfig)
     config = load_section("train", TrainConfig)
@@ -59,118 +52,69 @@ def main(tracker: Tracker) -> dict[str, Any]:
     device = pick_device()
     prepare_torch()
     with join(device) as processes:
-        corpus = _open()
-        model = _model(sizes, config, corpus.train, device)
+        corpus = Corpus.open(ENCODED, TOKENIZERS, PREPARED)
+        model = _model(sizes, config, corpus, device)
+        parameters = sum(parameter.numel() for parameter in model.parameters())
         phases = make_phases(corpus.train, config, corpus.segmenter(config.bpe_dropout))
         padding = phases[0].data.padding()
-        texts = _texts(VALID)
         validator = Validator(
             corpus.valid,
-            texts,
+            corpus.texts(),
             corpus.tgt,
             config=config,
             score=score,
             device=device,
             processes=processes,
         )
-        what = _identity(sizes, config, score, corpus, device)
+        what = _identity({"model": sizes, "train": config, "score": score}, corpus, device)
         processes.require_same(fingerprint(what), "train")
         state = StateFolder(state_root() / fingerprint(what))
-        parameters = sum(parameter.numel() for parameter in model.parameters())
+        reporter = Reporter(tracker.metrics, padding)
+        trainer = Trainer(
+            model,
+            phases,
+            validator,
+            state,
+            config=config,
+            reporter=reporter,
+            processes=processes,
+        )
         steps = sum(phase.steps for phase in phases)
         log.info("%d parameters, %d updates at most, on %s", parameters, steps, device)
-        what |= {"steps": steps}
-        reporter = Reporter(tracker.metrics, padding)
-        with (
-            _held(state, what) if processes.first else nullcontext(),
-            reporter.shown() if processes.first else nullcontext(),
-            stop_signals() as stop,
-        ):
-            trainer = Trainer(
-                model,
-                phases,
-                validator,
-                state,
-                config=config,
-                reporter=reporter,
-                processes=processes,
-            )
-            try:
-                outcome = trainer.run(stop)
-            except Interrupted:
-                if processes.first:
-                    log.warning("interrupted; the state is saved, and the next run goes on from it")
-                raise SystemExit(EXIT_INTERRUPTED) from None
-            metrics = _metrics(outcome, padding, parameters)
+        with _held(state, {**what, "steps": steps}) if processes.first else nullcontext():
+            outcome = _run(trainer, reporter, processes)
+            measured = metrics(outcome, padding, parameters)
             if processes.first:
-                _publish(model, corpus.train, outcome, tracker)
-                write_metrics("train", metrics)  # while there is a state to go on from, if it fails
+                for path in write_curve(CURVES, outcome):
+                    tracker.artifact(path)
+                write_checkpoints(CHECKPOINTS, model, corpus.train, outcome)
+                write_model(TRANSFORMER, model, corpus.train, outcome)
+                # While there is a state to go on from, should it fail.
+                write_metrics("train", measured)
                 state.remove()
-    return metrics
-
-
-@dataclass(frozen=True, slots=True)
-class Corpus:
-    """The encoded splits and the tokenizers that made them."""
-
-    train: EncodedSplit
-    valid: EncodedSplit
-    src: Tokenizer
-    tgt: Tokenizer
-
-    def segmenter(self, probability: float) -> Segmenter | None:
-        """Give what segments sentences anew, None without BPE-dropout."""
-        return Segmenter(self.src, self.tgt, probability) if probability else None
-
-
-def _open() -> Corpus:
-    src = Tokenizer.load(TOKENIZERS / "src.json")
-    tgt = Tokenizer.load(TOKENIZERS / "tgt.json")
-    splits = []
-    for name in ("train", "valid"):
-        split = EncodedSplit.open(ENCODED / name)
-        split.require_tokenizers(src.digest, tgt.digest)
-        splits.append(split)
-    return Corpus(splits[0], splits[1], src, tgt)
+    return measured
 
 
 def _model(
-    sizes: ModelConfig, config: TrainConfig, train: EncodedSplit, device: torch.device
+    sizes: ModelConfig, config: TrainConfig, corpus: Corpus, device: torch.device
 ) -> Transformer:
-    sizes.require_one_vocabulary(train.src_tokenizer, train.tgt_tokenizer)
+    digests = corpus.src.digest, corpus.tgt.digest
+    sizes.require_one_vocabulary(*digests)
     torch.manual_seed(config.seed)
-    model = Transformer(sizes, train.src_vocab, train.tgt_vocab)
+    model = Transformer(sizes, corpus.train.src_vocab, corpus.train.tgt_vocab)
     if config.init is not None:
-        load_weights(Path(config.init), model, train.src_tokenizer, train.tgt_tokenizer)
+        load_weights(Path(config.init), model, *digests)
     return model.to(device)
 
 
-def _texts(path: Path) -> dict[int, Text]:
-    return {
-        number: Text(src, tgt)
-        for block in read_blocks(path, ["id", "src", "tgt"])
-        for number, src, tgt in zip(*(column.to_pylist() for column in block.columns), strict=True)
-    }
-
-
-def _identity(
-    sizes: ModelConfig,
-    config: TrainConfig,
-    score: ScoreConfig,
-    corpus: Corpus,
-    device: torch.device,
-) -> dict[str, Any]:
+def _identity(sections: Mapping[str, Any], corpus: Corpus, device: torch.device) -> dict[str, Any]:
     """Give all that decides how the training goes."""
     library = Path(hanyi.__file__).parent
+    init = sections["train"].init
     return {
-        "sections": {
-            "model": dataclasses.asdict(sizes),
-            "train": dataclasses.asdict(config),
-            "score": dataclasses.asdict(score),
-        },
-        "encoded": [corpus.train.digest, corpus.valid.digest],
-        "references": digest_parts(VALID),
-        "init": config.init and read_description(Path(config.init)).weights,
+        "sections": {name: dataclasses.asdict(section) for name, section in sections.items()},
+        **corpus.digests(),
+        "init": init and read_description(Path(init)).weights,
         "code": code_digest([*(library / room for room in ROOMS), Path(__file__)]),
         "torch": torch.__version__,
         "device": device.type,
@@ -187,51 +131,15 @@ def _held(state: StateFolder, what: dict[str, Any]) -> Iterator[None]:
         yield
 
 
-def _publish(model: Transformer, train: EncodedSplit, outcome: Outcome, tracker: Tracker) -> None:
-    history = outcome.progress.history
-    with atomic_directory(CURVES) as directory:
-        write_csv(directory / "curve.csv", history)
-        write_picture(directory / "curve.png", history, outcome.step)
-        write_samples(directory / "samples.md", history)
-    with atomic_directory(CHECKPOINTS) as directory:
-        for criterion, checkpoint in outcome.progress.best.items():
-            (directory / criterion).mkdir()
-            _save(directory / criterion, model, train, checkpoint.weights)
-    with atomic_directory(TRANSFORMER) as directory:
-        _save(directory, model, train, outcome.weights)
-    for name in ("curve.csv", "curve.png", "samples.md"):
-        tracker.artifact(CURVES / name)
-
-
-def _save(directory: Path, model: Transformer, train: EncodedSplit, weights: Weights) -> None:
-    set_weights(model, weights)
-    save_model(
-        directory,
-        model,
-        src_tokenizer=train.src_tokenizer,
-        tgt_tokenizer=train.tgt_tokenizer,
-        max_tokens=int(train.index["max_tokens"]),
-    )
-
-
-def _metrics(outcome: Outcome, padding: float, parameters: int) -> dict[str, Any]:
-    progress, best = outcome.progress, outcome.best
-    return {
-        "parameters": parameters,
-        "steps": progress.step,
-        "epochs": progress.epoch + 1,
-        "padding": padding,
-        "skipped": progress.skipped,
-        "stopped_early": progress.early > 0,
-        "best": {
-            "step": outcome.step,
-            "averaged": outcome.averaged,
-            "loss": best.loss,
-            "perplexity": best.perplexity,
-            **best.scores,
-            "corpora": best.corpora,
-        },
-    }
+def _run(trainer: Trainer, reporter: Reporter, processes: Processes) -> Outcome:
+    shown = reporter.shown() if processes.first else nullcontext()
+    with shown, stop_signals() as stop:
+        try:
+            return trainer.run(stop)
+        except Interrupted:
+            if processes.first:
+                log.warning("interrupted; the state is saved, and the next run goes on from it")
+            raise SystemExit(EXIT_INTERRUPTED) from None
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from hanyi.errors import ArtifactError, DataError, HanyiError, ParamsError
 from hanyi.model.storage import load_model
 from hanyi.tokens.bpe import Tokenizer
 from hanyi.tracking import Tracker
+from hanyi.training import publishing
 from hanyi.training.state import StateFolder
 from hanyi.training.trainer import Trainer
 from stages import train
@@ -138,7 +139,7 @@ def test_killed_and_started_again(place: Path, expected: dict[str, Any], name: s
 
 def test_killed_while_publishing(place: Path, expected: dict[str, Any]) -> None:
     def work() -> None:
-        train.save_model = lambda *args, **kwargs: die()  # type: ignore[assignment]
+        publishing.save_model = lambda *args, **kwargs: die()  # type: ignore[assignment]
         train.main(Tracker())
 
     assert in_child(work) == -signal.SIGKILL

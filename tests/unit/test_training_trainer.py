@@ -477,6 +477,9 @@ def test_finetuning_learns_from_its_own_corpora(corpus: Path, tmp_path: Path) ->
     assert named == [{"alpha", "beta"}, {"beta"}]
     assert rates[12] == pytest.approx(0.001)
     assert rates[17] < rates[12]
+    epochs = [row["epoch"] for row in outcome.progress.history]
+    assert epochs == sorted(epochs), "the second phase counts on"
+    assert epochs[-1] > epochs[2]
 
 
 def test_finetuning_begins_from_the_best_weights(corpus: Path, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ class Progress:
     step: int = 0  # updates done
     phase: int = 0  # of the training
     begun: int = 0  # updates done before this phase
+    passed: int = 0  # epochs of the phases before
     epoch: int = 0  # of the phase's data
     index: int = 0  # of the next update in the epoch
     loss_sum: float = 0.0  # since the last validation, over `tokens`
@@ -42,12 +43,17 @@ class Progress:
     best: dict[str, Checkpoint] = field(default_factory=dict)  # by criterion
     recent: list[Weights] = field(default_factory=list)  # the last checkpoints, to be averaged
 
+    @property
+    def epochs(self) -> int:
+        """Count the epochs that were begun, in all phases."""
+        return self.passed + self.epoch + 1
+
     def record(self, found: Evaluation, rate: float) -> dict[str, Any]:
         """Append a validation to the history, begin a new running average, and give the row."""
         row: dict[str, Any] = {
             "step": self.step,
-            "epoch": self.epoch + 1,
-            "train_loss": self.loss_sum / max(self.tokens, 1),
+            "epoch": self.epochs,
+            "train_loss": self.loss_sum / self.tokens if self.tokens else math.nan,
             "valid_loss": found.loss,
             "perplexity": found.perplexity,
             **found.scores,
@@ -71,7 +77,7 @@ class Progress:
 
     def enter_next_phase(self) -> None:
         """Begin the next phase: its data, its patience and its checkpoints to average are new."""
-        self.phase, self.begun = self.phase + 1, self.step
+        self.phase, self.begun, self.passed = self.phase + 1, self.step, self.epochs
         self.epoch = self.index = self.stale = 0
         self.recent = []
 

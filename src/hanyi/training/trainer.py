@@ -189,7 +189,7 @@ class Trainer:
         progress.tokens += tokens
         self.reporter.look(
             progress.step,
-            epoch=progress.epoch + 1,
+            epoch=progress.epochs,
             loss_sum=loss_sum,
             tokens=tokens,
             rate=self._rate(),
