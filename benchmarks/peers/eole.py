@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from benchmarks.peers.meter import Meter
@@ -17,9 +15,7 @@ PAD = 1
 
 def settings(task: Task) -> dict[str, Any]:
     """Give the configuration."""
-    for side in ("src", "tgt"):
-        words = "".join(f"{word}\n" for word in (*SPECIALS, *task.words(side)))
-        Path(task.folder, f"{side}.vocab").write_text(words, encoding="utf-8")
+    task.write_vocabularies(SPECIALS)
     return {
         "data": {
             "race": {
@@ -77,8 +73,7 @@ def settings(task: Task) -> dict[str, Any]:
 def main() -> None:
     """Train until the meter has seen enough."""
     task = Task.read(sys.argv[1])
-    file = Path(task.folder, "config.yaml")
-    file.write_text(json.dumps(settings(task)), encoding="utf-8")  # JSON is YAML
+    file = task.write_config(settings(task))
 
     from eole.bin.main import main as run
     from eole.trainer import BatchProcessor

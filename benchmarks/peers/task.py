@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 SPECIALS = 4  # pad, unk, bos, eos: the first ids of both vocabularies
 
@@ -56,3 +58,15 @@ class Task:
         """Give the words of a side's vocabulary, special ones left out."""
         size = self.src_vocab if side == "src" else self.tgt_vocab
         return [str(number) for number in range(SPECIALS, size)]
+
+    def write_vocabularies(self, specials: Sequence[str]) -> None:
+        """Write `src.vocab` and `tgt.vocab` into the folder: a line for each special and word."""
+        for side in ("src", "tgt"):
+            words = "".join(f"{word}\n" for word in (*specials, *self.words(side)))
+            Path(self.folder, f"{side}.vocab").write_text(words, encoding="utf-8")
+
+    def write_config(self, settings: Mapping[str, Any]) -> Path:
+        """Write a configuration that is read as YAML, of which JSON is a part; give the file."""
+        file = Path(self.folder, "config.yaml")
+        file.write_text(json.dumps(settings), encoding="utf-8")
+        return file
