@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +44,8 @@ def untrained(sources: Sequence[str]) -> list[str]:
     """Translate greedily with the model of params.yaml as it is before its first update."""
     import torch
 
-    from hanyi.decoding.engine import SearchConfig, translate_ids
+    from hanyi.decoding.config import PLAIN
+    from hanyi.decoding.engine import translate_ids
     from hanyi.model.config import ModelConfig
     from hanyi.model.transformer import Transformer
     from hanyi.tokens.bpe import Tokenizer
@@ -51,9 +53,7 @@ def untrained(sources: Sequence[str]) -> list[str]:
     src, tgt = (Tokenizer.load(TOKENIZERS / f"{side}.json") for side in ("src", "tgt"))
     torch.manual_seed(1)
     model = Transformer(load_section("model", ModelConfig), src.size, tgt.size)
-    search = SearchConfig(
-        beam_size=1, length_penalty=1.0, n_best=1, max_length_ratio=1.0, max_length_offset=5
-    )
+    search = replace(PLAIN, beam_size=1, max_length_ratio=1.0, max_length_offset=5)
     found = translate_ids(model, src.encode_batch(list(sources)), search, tokens=4000)
     return [tgt.decode(hypotheses[0].tokens) for hypotheses in found]
 

@@ -13,7 +13,9 @@ from typing import Any
 import torch
 
 from hanyi.artifacts import METRIC_DIGITS, atomic_directory, read_header
-from hanyi.decoding.engine import DecodeConfig, Hypothesis, translate_ids
+from hanyi.decoding.config import DecodeConfig
+from hanyi.decoding.engine import translate_ids
+from hanyi.decoding.hypothesis import Hypothesis
 from hanyi.model.devices import DEVICE_VARIABLE, pick_device, prepare_torch
 from hanyi.model.processes import Processes, cores, join
 from hanyi.model.storage import load_model

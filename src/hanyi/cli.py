@@ -18,7 +18,7 @@ from hanyi.params import PARAMS_FILE, load_section
 from hanyi.training.state import state_root
 
 if TYPE_CHECKING:
-    from hanyi.decoding.engine import SearchConfig
+    from hanyi.decoding.config import SearchConfig
     from hanyi.translator import Translator
 
 LINES_AT_ONCE = 512
@@ -208,10 +208,9 @@ def _load(model: Path, tokenizers: Path, device: str | None) -> Translator:
 
 
 def _search(beam_size: int | None) -> SearchConfig:
-    from hanyi.decoding.engine import DecodeConfig
-    from hanyi.translator import SEARCH
+    from hanyi.decoding.config import PLAIN, DecodeConfig
 
-    search = load_section("decode", DecodeConfig) if PARAMS_FILE.exists() else SEARCH
+    search = load_section("decode", DecodeConfig) if PARAMS_FILE.exists() else PLAIN
     beams = search.beam_size if beam_size is None else beam_size
     try:
         return dataclasses.replace(search, n_best=1, beam_size=beams)

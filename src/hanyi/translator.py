@@ -15,7 +15,8 @@ from torch import Tensor
 from hanyi.corpus.cleaning.config import repairer
 from hanyi.corpus.cleaning.repairs import Spaces, Unicode
 from hanyi.corpus.cleaning.rules import Rule
-from hanyi.decoding.engine import SearchConfig, translate_ids
+from hanyi.decoding.config import PLAIN, SearchConfig
+from hanyi.decoding.engine import translate_ids
 from hanyi.errors import DataError
 from hanyi.model.devices import pick_device, prepare_torch
 from hanyi.model.storage import ModelFile, load_model
@@ -24,11 +25,6 @@ from hanyi.tokens.bpe import Tokenizer
 from hanyi.tokens.vocab import BOS, EOS
 
 log = logging.getLogger("hanyi.translator")
-
-SEARCH = SearchConfig(
-    beam_size=4, length_penalty=1.0, n_best=1, max_length_ratio=2.0, max_length_offset=10
-)
-"""What is good for most models, for use outside a project with its params.yaml."""
 
 REPAIRS: tuple[Rule, ...] = (Unicode(rule="unicode", form="NFC"), Spaces(rule="spaces"))
 """What is done to an input outside a project."""
@@ -92,7 +88,7 @@ class Translator:
         described.require_tokenizers(model, src.digest, tgt.digest)
         return cls(loaded, described, src, tgt, repairer(tuple(rules)))
 
-    def translate(self, texts: Sequence[str], search: SearchConfig = SEARCH) -> list[str]:
+    def translate(self, texts: Sequence[str], search: SearchConfig = PLAIN) -> list[str]:
         """Translate each text; an empty one stays empty.
 
         A text longer than the model has seen is cut at sentence ends (else at commas, spaces or
@@ -104,7 +100,7 @@ class Translator:
         translated = iter(self.tgt.decode_batch([best[0].tokens for best in found]))
         return [_join([next(translated) for _ in split]) for split in parts]
 
-    def attention(self, text: str, search: SearchConfig = SEARCH) -> Attention:
+    def attention(self, text: str, search: SearchConfig = PLAIN) -> Attention:
         """Translate a text, and give the cross-attention of the translation over the source."""
         src_ids = self.src.encode(self.normal(text))
         if not 1 <= len(src_ids) <= self.max_tokens:

@@ -12,21 +12,23 @@ from typing import Any
 
 import pytest
 
-from hanyi.decoding.engine import SearchConfig, translate_ids
+from hanyi.decoding.config import DecodeConfig
+from hanyi.decoding.engine import translate_ids
 from hanyi.errors import ArtifactError, ParamsError
 from hanyi.model.devices import pick_device
 from hanyi.model.storage import load_model
+from hanyi.params import parse
 from hanyi.tokens.bpe import Tokenizer
 from hanyi.tokens.shards import encoded_rows, write_shards
 from hanyi.tracking import Tracker
 from stages import decode
+from tests.decoding import DECODE
 from tests.models import SENTENCES, TRANSLATIONS, save_tiny_model, tiny_tokenizers
 
 IDS = [31, 4, 15, 92, 6, 53, 58]
-DECODE = {
+VALUES = {
+    **DECODE,
     "beam_size": 3,
-    "length_penalty": 1.0,
-    "n_best": 1,
     "max_length_ratio": 1.0,
     "max_length_offset": 5,
     "batch_tokens": 60,
@@ -34,7 +36,7 @@ DECODE = {
 
 
 def write_params(**changes: Any) -> None:
-    Path("params.yaml").write_text(json.dumps({"decode": {**DECODE, **changes}}))
+    Path("params.yaml").write_text(json.dumps({"decode": {**VALUES, **changes}}))
 
 
 def encode(directory: Path, src: Tokenizer, tgt: Tokenizer, ids: list[int]) -> None:
@@ -87,7 +89,7 @@ def test_one_line_for_each_row_in_order_of_id() -> None:
     src = Tokenizer.load(Path("models/tokenizers/src.json"))
     tgt = Tokenizer.load(Path("models/tokenizers/tgt.json"))
     texts = dict(zip(IDS, [*SENTENCES[: len(IDS) - 1], ""], strict=True))
-    search = SearchConfig(**{key: DECODE[key] for key in DECODE if key != "batch_tokens"})
+    search = parse("decode", DecodeConfig, VALUES)
     for row in rows:
         ids = src.encode(texts[row["id"]])
         (best,) = translate_ids(model, [ids], search, tokens=1)[0]

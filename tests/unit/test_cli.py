@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from hanyi import cli
 from hanyi.cli import app
-from hanyi.translator import SEARCH, Translator
+from hanyi.translator import PLAIN, Translator
 from tests.models import save_tiny_model, tiny_tokenizers
 
 TEXTS = ["我爱你。", "你好吗？", "", "他们很好。"]
@@ -38,7 +38,7 @@ def lines(project: Path) -> list[str]:
     translator = Translator.load(
         project / "models/transformer", project / "models/tokenizers", device="cpu"
     )
-    return [" ".join(line.split()) for line in translator.translate(TEXTS, SEARCH)]
+    return [" ".join(line.split()) for line in translator.translate(TEXTS, PLAIN)]
 
 
 def hanyi(*arguments: str, text: str | bytes | None = None) -> Result:

@@ -3,32 +3,30 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
-from hanyi.decoding.engine import DecodeConfig, Hypothesis, SearchConfig, translate_ids
+from hanyi.decoding.config import PLAIN, DecodeConfig, SearchConfig
+from hanyi.decoding.engine import translate_ids
+from hanyi.decoding.hypothesis import Hypothesis
 from hanyi.errors import ArtifactError, ParamsError
 from hanyi.model.processes import Processes
 from hanyi.model.transformer import Transformer
 from hanyi.params import parse
 from hanyi.tokens.vocab import BOS, EOS, PAD
+from tests.decoding import DECODE
 from tests.models import SRC_VOCAB, tiny_model
 from tests.processes import in_processes
 
-VALUES: dict[str, Any] = {
-    "beam_size": 4,
-    "length_penalty": 1.0,
-    "n_best": 1,
-    "max_length_ratio": 1.5,
-    "max_length_offset": 4,
-}
+SHORT: dict[str, Any] = {"max_length_ratio": 1.5, "max_length_offset": 4}
 
 
 def config(**changes: Any) -> SearchConfig:
-    return SearchConfig(**{**VALUES, **changes})
+    return replace(PLAIN, **{**SHORT, **changes})
 
 
 def sources(count: int, seed: int = 0) -> list[list[int]]:
@@ -184,7 +182,7 @@ def test_a_diverged_model_is_told(beam_size: int) -> None:
     [
         ({"beam_size": 0}, "beam_size must be at least 1, got 0"),
         ({"n_best": 5}, "n_best must be from 1 to beam_size, got n_best 5 and beam_size 4"),
-        ({"n_best": 0}, "n_best must be from 1 to beam_size"),
+        ({"n_best": 0}, "n_best must be at least 1, got 0"),
         ({"length_penalty": -0.1}, "length_penalty must be 0 or more, got -0.1"),
         ({"max_length_ratio": -1.0}, "max_length_ratio must be 0 or more, got -1.0"),
         ({"max_length_offset": 0}, "max_length_offset must be at least 1, got 0"),
@@ -194,4 +192,4 @@ def test_a_diverged_model_is_told(beam_size: int) -> None:
 )
 def test_bad_values(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ParamsError, match=message):
-        parse("decode", DecodeConfig, {**VALUES, "batch_tokens": 100, **changes})
+        parse("decode", DecodeConfig, {**DECODE, **changes})

@@ -10,9 +10,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hanyi.decoding.config import PLAIN
 from hanyi.decoding.engine import translate_ids
 from hanyi.errors import ArtifactError, DataError, ParamsError
-from hanyi.translator import BATCH_TOKENS, SEARCH, Translator, split_long
+from hanyi.translator import BATCH_TOKENS, Translator, split_long
 from tests.models import save_tiny_model, tiny_tokenizers
 
 
@@ -30,7 +31,7 @@ def translator(places: tuple[Path, Path]) -> Translator:
 
 def expected(translator: Translator, text: str) -> str:
     ids = translator.src.encode(text)
-    best = translate_ids(translator.model, [ids], SEARCH, tokens=BATCH_TOKENS)[0][0]
+    best = translate_ids(translator.model, [ids], PLAIN, tokens=BATCH_TOKENS)[0][0]
     return translator.tgt.decode(best.tokens)
 
 

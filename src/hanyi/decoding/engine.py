@@ -10,56 +10,13 @@ import torch
 from torch import Tensor
 
 from hanyi.decoding.beam import beam_search
+from hanyi.decoding.config import SearchConfig
 from hanyi.decoding.greedy import greedy_search
 from hanyi.decoding.hypothesis import Hypothesis
 from hanyi.errors import ArtifactError
 from hanyi.model.processes import ALONE, Processes
 from hanyi.model.transformer import Transformer
-from hanyi.params import at_least, config
 from hanyi.tokens.vocab import EOS, PAD
-
-__all__ = ["DecodeConfig", "Hypothesis", "SearchConfig", "translate_ids"]
-
-
-@config
-class SearchConfig:
-    """How to search; see the `decode` section of params.yaml for the unit of each."""
-
-    beam_size: int
-    length_penalty: float
-    n_best: int
-    max_length_ratio: float
-    max_length_offset: int
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        at_least("beam_size", self.beam_size, 1)
-        if not 1 <= self.n_best <= self.beam_size:
-            raise ValueError(
-                f"n_best must be from 1 to beam_size, got n_best {self.n_best} "
-                f"and beam_size {self.beam_size}"
-            )
-        for name in ("length_penalty", "max_length_ratio"):
-            value = getattr(self, name)
-            if not 0 <= value < float("inf"):
-                raise ValueError(f"{name} must be 0 or more, got {value}")
-        at_least("max_length_offset", self.max_length_offset, 1)
-
-    def limit(self, src_tokens: int) -> int:
-        """Give the most tokens, EOS included, of a translation of that many tokens."""
-        return int(self.max_length_ratio * src_tokens) + self.max_length_offset
-
-
-@config
-class DecodeConfig(SearchConfig):
-    """The `decode` section: how to search, and how much at once."""
-
-    batch_tokens: int
-
-    def __post_init__(self) -> None:
-        """Check ranges."""
-        SearchConfig.__post_init__(self)  # super() does not know a class that slots made anew
-        at_least("batch_tokens", self.batch_tokens, 1)
 
 
 def translate_ids(

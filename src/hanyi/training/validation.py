@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hanyi.decoding.engine import SearchConfig, translate_ids
+from hanyi.decoding.config import PLAIN
+from hanyi.decoding.engine import translate_ids
 from hanyi.errors import ArtifactError
 from hanyi.model.processes import ALONE, Processes
 from hanyi.model.transformer import Transformer
@@ -23,9 +24,7 @@ from hanyi.training.data import load
 from hanyi.training.loss import sequence_loss
 
 # The length limits cut the endless translations of a young model; those of a good one end earlier.
-GREEDY = SearchConfig(
-    beam_size=1, length_penalty=0.0, n_best=1, max_length_ratio=2.0, max_length_offset=10
-)
+GREEDY = replace(PLAIN, beam_size=1, length_penalty=0.0)
 SAMPLES = 4  # translations shown at each validation
 
 
