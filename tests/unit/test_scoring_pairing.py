@@ -41,6 +41,13 @@ def test_rows_are_joined_on_id_and_ordered_by_it(tmp_path: Path, prepared: Path)
     ]
 
 
+def test_what_the_model_says_of_its_translation_is_kept(tmp_path: Path, prepared: Path) -> None:
+    told = [{**GOOD[0], "log_prob": -2.5, "finished": False}, *GOOD[1:]]
+    first, second, third = read_pairs(decode(tmp_path, told), prepared)
+    assert (third.log_prob, third.finished) == (-2.5, False)
+    assert (first.log_prob, first.finished) == (second.log_prob, second.finished) == (None, True)
+
+
 def test_corpora_are_named_in_order(tmp_path: Path, prepared: Path) -> None:
     groups = by_corpus(read_pairs(decode(tmp_path, GOOD), prepared))
     assert [(name, [pair.id for pair in group]) for name, group in groups.items()] == [

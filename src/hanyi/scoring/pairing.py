@@ -15,13 +15,25 @@ REMEDY = "run `dvc repro`"
 
 
 class Pair(NamedTuple):
-    """One test row: what was to be translated, the human translation and the model's."""
+    """One test row: what was to be translated, the human translation and the model's.
+
+    `log_prob` is the model's own, in nats, and `finished` is False for a translation that was cut
+    at the largest length; a decoded file made elsewhere may say neither.
+    """
 
     id: int
     corpus: str
     source: str
     reference: str
     hypothesis: str
+    log_prob: float | None = None
+    finished: bool = True
+
+
+class _Translation(NamedTuple):
+    text: str
+    log_prob: float | None
+    finished: bool
 
 
 def read_pairs(decoded: Path, prepared: Path) -> list[Pair]:
@@ -32,7 +44,7 @@ def read_pairs(decoded: Path, prepared: Path) -> list[Pair]:
     rows = _read_references(prepared)
     texts = _read_hypotheses(decoded)
     _check_ids(decoded, prepared, list(rows), list(texts))
-    return [Pair(key, *rows[key], texts[key]) for key in sorted(rows)]
+    return [Pair(key, *rows[key], *texts[key]) for key in sorted(rows)]
 
 
 def by_corpus(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
@@ -57,8 +69,8 @@ def _read_references(path: Path) -> dict[int, tuple[str, str, str]]:
     }
 
 
-def _read_hypotheses(path: Path) -> dict[int, str]:
-    texts: dict[int, str] = {}
+def _read_hypotheses(path: Path) -> dict[int, _Translation]:
+    texts: dict[int, _Translation] = {}
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except FileNotFoundError:
@@ -71,8 +83,14 @@ def _read_hypotheses(path: Path) -> dict[int, str]:
         row = _read_line(f"{path}:{number}", line)
         if row["id"] in texts:
             raise ArtifactError(f"{path}:{number}", f"id {row['id']} again", "each id once", REMEDY)
-        texts[row["id"]] = row["text"]
+        texts[row["id"]] = _Translation(
+            row["text"], _number(row.get("log_prob")), row.get("finished") is not False
+        )
     return texts
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
 
 
 def _read_line(where: str, line: str) -> Mapping[str, Any]:
