@@ -114,7 +114,7 @@ def test_n_best_is_ordered_and_distinct(model: Transformer) -> None:
     texts = [text for text in sources(12, seed=5) if text]
     for found in translate_ids(model, texts, config(n_best=4), tokens=100):
         assert len(found) == 4
-        keys = [(not one.finished, -one.score(1.0)) for one in found]
+        keys = [(not one.finished, -one.score) for one in found]
         assert keys == sorted(keys)
         assert len({(*one.tokens, one.finished) for one in found}) == 4
 
@@ -129,7 +129,7 @@ def test_limits(model: Transformer) -> None:
 
 
 def test_empty_sources(model: Transformer) -> None:
-    empty = [Hypothesis([], 0.0, finished=True)]
+    empty = [Hypothesis([], 0.0, finished=True, score=0.0)]
     assert translate_ids(model, [], config(), tokens=100) == []
     assert translate_ids(model, [[]], config(), tokens=100) == [empty]
     found = translate_ids(model, [[], [7, 8], []], config(n_best=2), tokens=100)

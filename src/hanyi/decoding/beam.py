@@ -15,7 +15,8 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from hanyi.decoding.hypothesis import Hypothesis, Rows, next_log_probs, penalty
+from hanyi.decoding.config import SearchConfig
+from hanyi.decoding.hypothesis import Hypothesis, Rows, next_log_probs
 from hanyi.tokens.vocab import BOS, EOS
 
 Cache = TypeVar("Cache", bound=Rows)
@@ -48,10 +49,7 @@ def beam_search(
     step: Callable[[Tensor, Cache], Tensor],
     cache: Cache,
     limits: Tensor,
-    *,
-    beams: int,
-    n_best: int,
-    length_penalty: float,
+    config: SearchConfig,
 ) -> list[list[Hypothesis]]:
     """Find the best hypotheses, at most `n_best` for each of `[batch]` sentences, best first.
 
@@ -60,16 +58,17 @@ def beam_search(
     The length penalty is an exponent, 0 or more. Hypotheses that were cut at the limit come after
     all finished ones.
     """
+    beams, n_best = config.beam_size, config.n_best
     found: list[list[Hypothesis]] = [[] for _ in limits]
     state = _begin(limits, beams)
     while len(state.sentences):
         origins = _extend(state, next_log_probs(step(state.newest, cache)))
-        _keep_finished(state, found, length_penalty)
-        _keep_cut(state, found)
-        remaining = (~_is_over(state, n_best, length_penalty)).nonzero().flatten()
+        _keep_finished(state, found, config)
+        _keep_cut(state, found, config)
+        remaining = (~_is_over(state, n_best, config)).nonzero().flatten()
         cache.select((remaining[:, None] * beams + origins[remaining]).flatten())
         _drop(state, remaining)
-    return [_rank(hypotheses, length_penalty)[:n_best] for hypotheses in found]
+    return [_rank(hypotheses)[:n_best] for hypotheses in found]
 
 
 def _begin(limits: Tensor, beams: int) -> BeamState:
@@ -104,40 +103,47 @@ def _extend(state: BeamState, log_probs: Tensor) -> Tensor:
     return origins
 
 
-def _keep_finished(state: BeamState, found: list[list[Hypothesis]], length_penalty: float) -> None:
+def _keep_finished(state: BeamState, found: list[list[Hypothesis]], config: SearchConfig) -> None:
     ended = (state.tokens[:, :, -1] == EOS) & state.log_probs.isfinite()
-    _collect(state, ended, found, finished=True)
-    scores = state.log_probs / penalty(state.length, length_penalty)
+    _collect(state, ended, found, config, finished=True)
+    scores = state.log_probs / config.norm(state.length)
     scores = torch.cat((state.kept, scores.masked_fill(~ended, NOTHING)), dim=1)
     state.kept = scores.topk(state.kept.size(1)).values
     state.log_probs = state.log_probs.masked_fill(ended, NOTHING)
 
 
-def _keep_cut(state: BeamState, found: list[list[Hypothesis]]) -> None:
+def _keep_cut(state: BeamState, found: list[list[Hypothesis]], config: SearchConfig) -> None:
     cut = (state.limits == state.length)[:, None] & state.log_probs.isfinite()
-    _collect(state, cut, found, finished=False)
+    _collect(state, cut, found, config, finished=False)
     state.log_probs = state.log_probs.masked_fill(cut, NOTHING)
 
 
 def _collect(
-    state: BeamState, which: Tensor, found: list[list[Hypothesis]], *, finished: bool
+    state: BeamState,
+    which: Tensor,
+    found: list[list[Hypothesis]],
+    config: SearchConfig,
+    *,
+    finished: bool,
 ) -> None:
     sentences = state.sentences[:, None].expand_as(which)[which].tolist()
     rows = state.tokens[which][:, 1:].tolist()
     log_probs = state.log_probs[which].tolist()
     for sentence, row, log_prob in zip(sentences, rows, log_probs, strict=True):
         tokens = row[:-1] if finished else row
-        found[sentence].append(Hypothesis(tokens, log_prob, finished))
+        found[sentence].append(
+            Hypothesis(tokens, log_prob, finished, log_prob / config.norm(len(row)))
+        )
 
 
-def _is_over(state: BeamState, n_best: int, length_penalty: float) -> Tensor:
+def _is_over(state: BeamState, n_best: int, config: SearchConfig) -> Tensor:
     """Say of each sentence whether no live hypothesis can beat its n_best-th kept one, `[batch]`.
 
     Going on never adds to a log probability, which is negative; what can raise the score is a
     larger penalty to divide by, and that is largest at the limit.
     """
-    ceilings = ((5 + state.limits) / 6) ** length_penalty
-    reachable = state.log_probs.amax(dim=1) / ceilings
+    ceilings = torch.tensor([config.norm(limit) for limit in state.limits.tolist()])
+    reachable = state.log_probs.amax(dim=1) / ceilings.to(state.log_probs)
     return ~(reachable > state.kept[:, n_best - 1])  # so that NaN is an end too
 
 
@@ -149,5 +155,5 @@ def _drop(state: BeamState, remaining: Tensor) -> None:
     state.kept = state.kept[remaining]
 
 
-def _rank(hypotheses: list[Hypothesis], length_penalty: float) -> list[Hypothesis]:
-    return sorted(hypotheses, key=lambda one: (not one.finished, -one.score(length_penalty)))
+def _rank(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
+    return sorted(hypotheses, key=lambda one: (not one.finished, -one.score))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from hanyi.decoding.norms import LENGTH_NORMS
 from hanyi.params import at_least, config, one_of
 
 METHODS = ("beam", "sample")
-LENGTH_NORMS = ("gnmt", "average")
 CHOICES = ("likeliest", "mbr")
 ENGINES = ("auto", "torch", "ctranslate2")
 
@@ -90,6 +90,20 @@ class SearchConfig:
     def least(self, src_tokens: int) -> int:
         """Give the least tokens, EOS not counted, of a translation of that many tokens."""
         return min(int(self.min_length_ratio * src_tokens), self.limit(src_tokens) - 1)
+
+    def norm(self, length: int) -> float:
+        """Give what the log probability of that many tokens, EOS included, is divided by."""
+        return LENGTH_NORMS[self.length_norm](length, self.length_penalty)
+
+    @property
+    def places(self) -> int:
+        """Give the rows of each sentence in the model's cache."""
+        return self.n_best if self.method == "sample" else self.beam_size
+
+    @property
+    def uses_attention(self) -> bool:
+        """Say whether the model must tell where each step looked."""
+        return self.method == "beam" and self.coverage_penalty > 0
 
 
 @config

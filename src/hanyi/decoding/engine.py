@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hanyi.decoding.beam import beam_search
 from hanyi.decoding.config import SearchConfig
-from hanyi.decoding.greedy import greedy_search
 from hanyi.decoding.hypothesis import Hypothesis
+from hanyi.decoding.search import search
+from hanyi.decoding.sentences import Sentence
 from hanyi.errors import ArtifactError
 from hanyi.model.processes import ALONE, Processes
 from hanyi.model.transformer import Transformer
@@ -22,7 +22,7 @@ from hanyi.tokens.vocab import EOS, PAD
 def translate_ids(
     model: Transformer,
     sources: Sequence[Sequence[int]],
-    search: SearchConfig,
+    config: SearchConfig,
     *,
     tokens: int,
     report: Callable[[int], object] | None = None,
@@ -36,7 +36,7 @@ def translate_ids(
     for any number of them, and all get all translations. Raises `ArtifactError` when the model
     gives no numbers, as a diverged one does.
     """
-    batches = _batches(sources, tokens // search.beam_size)
+    batches = _batches(sources, tokens // config.places)
     own: list[list[list[Hypothesis]]] = []
     training = model.training
     model.eval()
@@ -45,14 +45,16 @@ def translate_ids(
             for start in range(0, len(batches), processes.count):
                 turn = batches[start : start + processes.count]  # one for each process
                 for batch in processes.share(turn):
-                    found = _translate_batch(model, [sources[row] for row in batch], search)
+                    found = _translate_batch(model, [sources[row] for row in batch], config)
                     _check(found)
                     own.append(found)
                 if report is not None:
                     report(sum(map(len, turn)))
     finally:
         model.train(training)
-    results: list[list[Hypothesis]] = [[Hypothesis([], 0.0, finished=True)] for _ in sources]
+    results: list[list[Hypothesis]] = [
+        [Hypothesis([], 0.0, finished=True, score=0.0)] for _ in sources
+    ]
     for batch, found in zip(batches, processes.gather(own), strict=True):
         for row, hypotheses in zip(batch, found, strict=True):
             results[row] = hypotheses
@@ -74,21 +76,15 @@ def _batches(sources: Sequence[Sequence[int]], tokens: int) -> list[list[int]]:
 
 
 def _translate_batch(
-    model: Transformer, sources: list[Sequence[int]], search: SearchConfig
+    model: Transformer, sources: list[Sequence[int]], config: SearchConfig
 ) -> list[list[Hypothesis]]:
     device = next(model.parameters()).device
     memory = model.encode(_pad(sources).to(device))
-    limits = torch.tensor([search.limit(len(source)) for source in sources], device=device)
-    if search.beam_size == 1:
-        return [[one] for one in greedy_search(model.step, model.start(memory), limits)]
-    return beam_search(
-        model.step,
-        model.start(memory, search.beam_size),
-        limits,
-        beams=search.beam_size,
-        n_best=search.n_best,
-        length_penalty=search.length_penalty,
-    )
+    asked = [
+        Sentence(len(source) + 1, config.limit(len(source)), config.least(len(source)))
+        for source in sources
+    ]
+    return search(model.step, model.start(memory, config.places), asked, config, device)
 
 
 def _check(found: list[list[Hypothesis]]) -> None:

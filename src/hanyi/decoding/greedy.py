@@ -8,6 +8,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from hanyi.decoding.config import SearchConfig
 from hanyi.decoding.hypothesis import Hypothesis, Rows, next_log_probs
 from hanyi.tokens.vocab import BOS, EOS
 
@@ -15,7 +16,7 @@ Cache = TypeVar("Cache", bound=Rows)
 
 
 def greedy_search(
-    step: Callable[[Tensor, Cache], Tensor], cache: Cache, limits: Tensor
+    step: Callable[[Tensor, Cache], Tensor], cache: Cache, limits: Tensor, config: SearchConfig
 ) -> list[Hypothesis]:
     """Find one hypothesis for each of `[batch]` sentences.
 
@@ -39,14 +40,15 @@ def greedy_search(
             sentences, tokens = sentences[rows], tokens[rows]
             cache.select(rows)
     return [
-        _hypothesis(row[:limit], log_prob)
+        _hypothesis(row[:limit], log_prob, config)
         for row, limit, log_prob in zip(
             written.tolist(), limits.tolist(), log_probs.tolist(), strict=True
         )
     ]
 
 
-def _hypothesis(row: list[int], log_prob: float) -> Hypothesis:
-    if EOS in row:
-        return Hypothesis(row[: row.index(EOS)], log_prob, finished=True)
-    return Hypothesis(row, log_prob, finished=False)
+def _hypothesis(row: list[int], log_prob: float, config: SearchConfig) -> Hypothesis:
+    finished = EOS in row
+    tokens = row[: row.index(EOS)] if finished else row
+    score = log_prob / config.norm(len(tokens) + finished)
+    return Hypothesis(tokens, log_prob, finished, score)

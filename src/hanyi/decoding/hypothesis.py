@@ -19,23 +19,19 @@ class Hypothesis:
 
     tokens: list[int]
     log_prob: float  # nats; of the tokens, and of EOS when finished
-    finished: bool  # False: cut at the length limit before EOS came
-
-    def score(self, length_penalty: float) -> float:
-        """Divide the log probability by the penalty of its length, EOS counted."""
-        return self.log_prob / penalty(len(self.tokens) + self.finished, length_penalty)
+    finished: bool  # False: cut before EOS came
+    score: float  # log_prob by the norm of the length, EOS counted, and what coverage takes off
 
 
 class Rows(Protocol):
-    """State of the model that follows the rows of a search."""
+    """State of the model that follows the rows of a search.
+
+    A model that is asked for its attention has `attention` too, a tensor `[rows, src_len]`: what
+    the step just made read of each source token, 0 for padding.
+    """
 
     def select(self, index: Tensor) -> None:
         """Make row `index[i]` the new row i."""
-
-
-def penalty(length: float, exponent: float) -> float:
-    """Give ((5 + length) / 6)^exponent for a length in tokens (Wu et al. 2016, 7)."""
-    return float(((5 + length) / 6) ** exponent)
 
 
 def next_log_probs(logits: Tensor) -> Tensor:
