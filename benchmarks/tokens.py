@@ -113,7 +113,7 @@ def encode_ours(prepared: Path, models: Path, directory: Path) -> None:
     """Encode as the stage does, from Parquet to shards."""
     pair = Pair(*(Tokenizer.load(models / f"{side}.json") for side in SIDES))
     weights = dict.fromkeys(corpus_names([prepared]), 1.0)
-    encode_split(prepared, directory, pair, weights, SETTINGS, keep_all=True)
+    encode_split(prepared, directory, pair, weights, SETTINGS)
 
 
 def training(prepared: Path, settings: BpeConfig, chars: int, models: Path | None) -> None:

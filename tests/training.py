@@ -94,7 +94,7 @@ def make_corpus(
         directory = root / "data/encoded" / name
         directory.mkdir(parents=True)
         weighed = dict(zip(CORPORA, weights, strict=True))
-        encode_split(file, directory, tokenizers, weighed, settings, keep_all=False)
+        encode_split(file, directory, tokenizers, weighed, settings)
     write_params(root)
     return root
 

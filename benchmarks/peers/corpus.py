@@ -41,7 +41,7 @@ def build(
         file.parent.mkdir(parents=True, exist_ok=True)
         part.to_parquet(file, index=False)
         (home / ENCODED / name).mkdir(parents=True)
-        encode_split(file, home / ENCODED / name, tokenizers, {"race": 1.0}, ENCODE, keep_all=False)
+        encode_split(file, home / ENCODED / name, tokenizers, {"race": 1.0}, ENCODE)
         _write_lines(EncodedSplit.open(home / ENCODED / name), folder / name)
     return tokenizers.src.size, tokenizers.tgt.size
 

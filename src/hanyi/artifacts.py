@@ -17,6 +17,12 @@ from hanyi.errors import ArtifactError
 
 METRIC_DIGITS = 6
 
+DECODED = ("hanyi.decoded", 1)
+"""Kind and version of the index beside the translations, which rooms below and above know."""
+
+HIDDEN = ("_", ".")
+"""Marks and check sums beside the parts of a folder begin like this: `_SUCCESS`, `.part-0.crc`."""
+
 # What a user can mend; any other failure of the system is a bug and keeps its traceback.
 UNWRITABLE = {
     errno.ENOSPC,
@@ -43,6 +49,25 @@ def digest_file(path: Path) -> str:
         while piece := file.read(1 << 20):
             state.update(piece)
     return state.hexdigest()
+
+
+def digest_path(path: Path) -> str:
+    """Give the digest of a file's bytes; of a folder, one of all names and digests within."""
+    if not path.is_dir():
+        return digest_file(path)
+    names = sorted(file.relative_to(path).parts for file in visible_files(path))
+    lines = (f"{'/'.join(name)} {digest_file(path.joinpath(*name))}\n" for name in names)
+    return digest_bytes("".join(lines).encode("utf-8"))
+
+
+def visible_files(path: Path) -> list[Path]:
+    """Give the files below a folder; no part of their names is a hidden one."""
+    return [
+        file
+        for file in path.rglob("*")
+        if file.is_file()
+        and not any(step.startswith(HIDDEN) for step in file.relative_to(path).parts)
+    ]
 
 
 def canonical_json(value: Any) -> str:

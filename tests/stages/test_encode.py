@@ -33,11 +33,7 @@ ROWS: dict[str, list[Row]] = {
         (13, "everyday", "买00700", "Buy 00700 <eos>"),
     ],
     "valid": [(20, "news", "我们买茶。", "We buy tea."), (21, "news", LONG, "?!" * 40)],
-    "test": [
-        (30, "everyday", LONG, "Too long on the left."),
-        (31, "hsk", "右边太长。", "x!" * 40),
-        (32, "hsk", "我们喝茶。", "We drink tea."),
-    ],
+    "test": [(30, "everyday", LONG, "Too long on the left."), (31, "wmt", "我们", "We")],
 }
 
 
@@ -90,10 +86,10 @@ def fault(kind: type[HanyiError]) -> str:
 def test_rows_are_encoded_and_named(here: Path) -> None:
     main(Tracker())
     src, tgt = tokenizer("src"), tokenizer("tgt")
-    for split, expected in [("train", [10, 13]), ("valid", [20]), ("test", [30, 31, 32])]:
+    for split, expected in [("train", [10, 13]), ("valid", [20])]:
         encoded = opened(split)
         assert encoded.ids.tolist() == expected
-        assert encoded.corpora == ("everyday", "hsk", "news")
+        assert encoded.corpora == ("everyday", "news")
         encoded.require_tokenizers(src.digest, tgt.digest)
         assert (encoded.src_vocab, encoded.tgt_vocab) == (src.size, tgt.size)
     rows = {row[0]: row for row in ROWS["train"]}
@@ -115,7 +111,6 @@ def test_dropped_rows_are_counted(here: Path) -> None:
     assert counts == {
         "train": {"read": 4, "rows": 2, "dropped": 2, "truncated": nothing},
         "valid": {"read": 2, "rows": 1, "dropped": 1, "truncated": nothing},
-        "test": {"read": 3, "rows": 3, "dropped": 0, "truncated": {"src": 1, "tgt": 0}},
     }
     for split, values in metrics.items():
         encoded = opened(split)
@@ -135,14 +130,13 @@ def test_truncated_rows_are_counted(here: Path) -> None:
     assert int(train.src_lengths.max()) == int(train.tgt_lengths.max()) == 30
 
 
-@pytest.mark.parametrize("over_long", ["drop", "truncate"])
-def test_test_rows_are_never_dropped(here: Path, over_long: str) -> None:
-    write_params(here, over_long=over_long)
-    metrics = main(Tracker())
-    test = opened("test")
-    assert test.rows == metrics["test"]["read"] == 3
-    assert test.src(0).tolist() == tokenizer("src").encode(LONG)[:30]
-    assert test.tgt(1).tolist() == tokenizer("tgt").encode("x!" * 40)
+def test_another_test_set_changes_nothing_that_is_learnt_from(here: Path) -> None:
+    main(Tracker())
+    before = digests()
+    assert not Path("data/encoded/test").exists()
+    write_split(here, "test", [(40, "another", "他好。", "He is fine.")])
+    main(Tracker())
+    assert digests() == before
 
 
 def test_shards_are_few_and_large(here: Path) -> None:
@@ -171,7 +165,7 @@ def test_equal_bytes_in_another_process(here: Path, root: Path) -> None:
 
     assert run().returncode == 0
     assert digests() == before
-    assert len(before) == 6
+    assert len(before) == 4
     assert (here / "metrics/encode.json").is_file()
 
     Path("models/tokenizers/tgt.json").unlink()
@@ -215,16 +209,16 @@ def test_a_full_disk_leaves_the_shards_of_before(here: Path, root: Path) -> None
 def test_weights_come_along(here: Path) -> None:
     main(Tracker())
     before = opened("train").digest
-    assert opened("train").weights == (1.0, 1.0, 1.0)
+    assert opened("train").weights == (1.0, 1.0)
     weights = [("news", 0.25), ("hsk", 4.0), ("gone", 2.0), ("everyday", 0.0)]
     corpora = [{"name": name, "weight": weight} for name, weight in weights]
     fields = {"kind": "hanyi.prepared", "version": 1, "corpora": corpora}
     Path("data/prepared/corpora.json").write_text(json.dumps(fields), encoding="utf-8")
     main(Tracker())
-    for split in ("train", "valid", "test"):
+    for split in ("train", "valid"):
         encoded = opened(split)
-        assert encoded.corpora == ("everyday", "hsk", "news")
-        assert encoded.weights == (0.0, 4.0, 0.25)
+        assert encoded.corpora == ("everyday", "news")
+        assert encoded.weights == (0.0, 0.25)
     assert opened("train").digest != before, "another weight is another training"
 
 
@@ -245,7 +239,7 @@ def test_parts_give_equal_shards(here: Path) -> None:
     assert digests() == before
 
 
-@pytest.mark.parametrize("split", ["train", "valid", "test"])
+@pytest.mark.parametrize("split", ["train", "valid"])
 def test_an_id_that_occurs_twice(here: Path, split: str) -> None:
     write_split(here, split, [*ROWS[split], ROWS[split][0]])
     number = ROWS[split][0][0]
@@ -285,6 +279,6 @@ def test_bad_inputs(here: Path) -> None:
     file.unlink()
     assert "valid.parquet: no such file, expected prepared rows" in fault(ArtifactError)
     write_split(here, "valid", [(n, f"corpus {n}", "我", "I") for n in range(300)])
-    assert "303 names, expected at most 256" in fault(ArtifactError)
+    assert "302 names, expected at most 256" in fault(ArtifactError)
     Path("models/tokenizers/src.json").write_bytes(b"{}")
     assert "expected a tokenizers JSON file" in fault(ArtifactError)

@@ -12,10 +12,11 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+from hanyi.artifacts import digest_path
 from hanyi.errors import ArtifactError, DataError
 from hanyi.tokens import identity
 from hanyi.tokens.identity import check_ids
-from hanyi.tokens.prepared import corpus_names, digest_parts, read_blocks
+from hanyi.tokens.prepared import corpus_names, read_blocks
 from hanyi.tokens.weights import read_weights
 
 ALL = ["id", "corpus", "src", "tgt"]
@@ -218,13 +219,13 @@ def test_many_ids_that_occur_twice(split: Path) -> None:
 def test_the_digest_stands_for_names_and_content(split: Path) -> None:
     write(split / "0.parquet", made(3))
     write(split / "1.parquet", made(3, 3))
-    first = digest_parts(split)
+    first = digest_path(split)
     (split / "_SUCCESS").touch()
-    assert digest_parts(split) == first
+    assert digest_path(split) == first
     (split / "1.parquet").rename(split / "2.parquet")
-    second = digest_parts(split)
+    second = digest_path(split)
     write(split / "2.parquet", made(2, 3))
-    assert len({first, second, digest_parts(split), digest_parts(split / "0.parquet")}) == 4
+    assert len({first, second, digest_path(split), digest_path(split / "0.parquet")}) == 4
 
 
 def test_parts_of_duckdb(split: Path) -> None:

@@ -57,19 +57,15 @@ def encode_split(
     tokenizers: Pair,
     weights: Mapping[str, float],
     config: EncodeConfig,
-    *,
-    keep_all: bool,
 ) -> dict[str, Any]:
     """Encode a prepared split into an existing, empty directory, and give the index.
 
     `weights` names the corpora, in the order of their numbers, and says how often the rows of each
-    occur in an epoch. `keep_all` is for the test split, where every row is decoded: a long source
-    is cut whatever `config.over_long` says, and the target stays whole, because nothing reads it.
-    Raises `DataError` when an id occurs twice.
+    occur in an epoch. Raises `DataError` when an id occurs twice.
     """
     check_ids(prepared)
     counts: Counter[str] = Counter()
-    encoder = _Encoder(tokenizers, pa.array(weights, pa.string()), config, keep_all)
+    encoder = _Encoder(tokenizers, pa.array(weights, pa.string()), config)
     index: dict[str, Any] = {
         "corpora": list(weights),
         "weights": dict(weights),
@@ -102,7 +98,6 @@ class _Encoder:
     tokenizers: Pair
     corpora: pa.Array
     config: EncodeConfig
-    keep_all: bool
 
     def __call__(self, block: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[str, int]]:
         """Give the encoded rows, and how many were read, dropped, and cut on either side."""
@@ -112,7 +107,7 @@ class _Encoder:
         ids = block.column("id")
         corpus = pc.index_in(block.column("corpus"), self.corpora).cast(pa.uint8())
         counts = {"read": len(ids)}
-        if self.config.over_long == "drop" and not self.keep_all:
+        if self.config.over_long == "drop":
             kept = np.maximum(src.lengths, tgt.lengths) <= most
             counts["dropped"] = len(ids) - int(kept.sum())
             if counts["dropped"]:
@@ -120,8 +115,7 @@ class _Encoder:
                 ids, corpus = ids.filter(pa.array(kept)), corpus.filter(pa.array(kept))
         else:
             src, counts["src"] = _cut(src, most)
-            if not self.keep_all:
-                tgt, counts["tgt"] = _cut(tgt, most)
+            tgt, counts["tgt"] = _cut(tgt, most)
         return encoded_rows(ids, corpus, src, tgt), counts
 
 

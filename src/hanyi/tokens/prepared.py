@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from hanyi.artifacts import digest_bytes, digest_file
+from hanyi.artifacts import visible_files
 from hanyi.errors import ArtifactError, DataError
 
 REMEDY = "run `dvc repro prepare`"
@@ -30,9 +30,6 @@ MOST_CORPORA = 256
 
 UNNAMED = "parts"
 """Name of the corpus of rows that have none."""
-
-HIDDEN = ("_", ".")
-"""Marks and check sums beside the parts begin like this: `_SUCCESS`, `.part-0.parquet.crc`."""
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
@@ -56,8 +53,7 @@ def find_parts(path: Path) -> list[Part]:
     """
     if not path.is_dir():
         return [Part(path, {})]
-    files = [file.relative_to(path).parts for file in path.rglob("*") if file.is_file()]
-    names = sorted(name for name in files if not any(step.startswith(HIDDEN) for step in name))
+    names = sorted(file.relative_to(path).parts for file in visible_files(path))
     if not names:
         raise ArtifactError(path, "a folder without parts", "prepared rows", REMEDY)
     return [Part(path.joinpath(*name), _partition(name[:-1])) for name in names]
@@ -68,17 +64,6 @@ def _partition(folders: Sequence[str]) -> dict[str, str | None]:
     return {
         unquote(name): None if value == NO_VALUE else unquote(value) for name, _, value in pairs
     }
-
-
-def digest_parts(path: Path) -> str:
-    """Give the digest of a split's bytes: that of the file, or one of all names and digests."""
-    if not path.is_dir():
-        return digest_file(path)
-    lines = (
-        f"{part.path.relative_to(path).as_posix()} {digest_file(part.path)}\n"
-        for part in find_parts(path)
-    )
-    return digest_bytes("".join(lines).encode("utf-8"))
 
 
 def read_blocks(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

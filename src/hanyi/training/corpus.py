@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from hanyi.artifacts import digest_path
 from hanyi.tokens.bpe import Tokenizer
-from hanyi.tokens.prepared import digest_parts, read_blocks
+from hanyi.tokens.prepared import read_blocks
 from hanyi.tokens.shards import EncodedSplit
 from hanyi.training.segments import Segmenter
 from hanyi.training.validation import Text
@@ -51,5 +52,5 @@ class Corpus:
         """Give the digests of all that decides how a training goes."""
         return {
             "encoded": [self.train.digest, self.valid.digest],
-            "references": digest_parts(self.references),
+            "references": digest_path(self.references),
         }

@@ -12,15 +12,13 @@ import torch
 from numpy.typing import NDArray
 
 from hanyi.errors import HanyiError, ParamsError
+from hanyi.model.memory import is_out_of_memory
 from hanyi.tokens.batches import Lengths
 from hanyi.training.data import Tensors
 
 log = logging.getLogger("hanyi.training")
 
 VARIABLE = "HANYI_FIT_TOKENS"
-
-# Other errors of memory than PyTorch's own class, as their messages tell them.
-OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "cublas_status_alloc_failed")
 
 Result = TypeVar("Result")
 
@@ -151,14 +149,6 @@ def largest(
     attention = [rows * max(src, tgt) ** 2 for rows, src, tgt in shapes]
     chosen = dict.fromkeys(int(np.argmax(values)) for values in (sizes, attention) if values)
     return [batches[number] for number in chosen]
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Tell whether memory ran out, on a GPU or on the CPU."""
-    text = str(error).lower()
-    return isinstance(error, torch.OutOfMemoryError) or any(
-        words in text for words in OUT_OF_MEMORY
-    )
 
 
 def _rows(batch: Tensors, start: int, stop: int) -> Tensors:
