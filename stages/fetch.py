@@ -17,10 +17,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hanyi.corpus.languages import Languages
 from hanyi.corpus.sources import FetchConfig, fetch_corpora
 from hanyi.corpus.sources.peek import Look, look_at_corpora
 from hanyi.errors import EXIT_FAULT
+from hanyi.languages import Languages
 from hanyi.params import load_section
 from hanyi.tracking import Tracker
 from stages.harness import one_line_errors, run

@@ -7,10 +7,10 @@ from typing import Any
 
 from hanyi.artifacts import atomic_directory
 from hanyi.corpus.cleaning.config import PrepareConfig
-from hanyi.corpus.languages import Languages
 from hanyi.corpus.pipeline import REJECTED_FILE, prepare
 from hanyi.corpus.report import FILES, write_report
 from hanyi.corpus.workers import worker_count
+from hanyi.languages import Languages
 from hanyi.params import load_section
 from hanyi.tracking import Tracker
 from stages.harness import run

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hanyi.corpus.formats import Format
 from hanyi.corpus.formats.inputs import Input, Reading
-from hanyi.corpus.languages import Languages
 from hanyi.corpus.tables import ROW_GROUP, ROWS, Row
+from hanyi.languages import Languages
 
 DEFAULTS = Reading(
     format="auto", encoding="auto", delimiter="auto", src_column=1, tgt_column=0, header=False

@@ -21,13 +21,13 @@ from hanyi.corpus.cleaning.config import PrepareConfig
 from hanyi.corpus.formats import decide, text
 from hanyi.corpus.formats.inputs import Input
 from hanyi.corpus.keys import fold
-from hanyi.corpus.languages import Languages
 from hanyi.corpus.pairs import SPLITS, read_list
 from hanyi.corpus.pipeline import prepare
 from hanyi.corpus.sources import FetchConfig, fetch_corpora
 from hanyi.corpus.sources.peek import look_at_corpora
 from hanyi.corpus.sources.pieces import entries, find_pieces
 from hanyi.errors import HanyiError
+from hanyi.languages import Languages
 from hanyi.params import parse, read_params
 from tests.fuzz.cases import Case
 

@@ -21,11 +21,11 @@ from hanyi.corpus import tables
 from hanyi.corpus.cleaning.config import PrepareConfig
 from hanyi.corpus.formats import FORMATS, PAIRED, text
 from hanyi.corpus.keys import fold
-from hanyi.corpus.languages import Languages
 from hanyi.corpus.pairs import SPLITS
 from hanyi.corpus.pipeline import prepare
 from hanyi.corpus.sources import FetchConfig, fetch_corpora
 from hanyi.errors import DataError
+from hanyi.languages import Languages
 from hanyi.params import parse, read_params
 from tests.written import LINES_INSIDE, PACK, WRITERS, Unit, names_of, read_as, sentences
 

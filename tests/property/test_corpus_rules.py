@@ -21,7 +21,7 @@ from hanyi.corpus.cleaning.junk import _BRACKETS, _DICTIONARY, _LINK, _SENTENCE_
 from hanyi.corpus.cleaning.markup import markup
 from hanyi.corpus.cleaning.numbers import differ
 from hanyi.corpus.cleaning.rules import FILTERS, REPAIRS
-from hanyi.corpus.languages import Languages
+from hanyi.languages import Languages
 
 LANGUAGES = Languages(src="zh", tgt="en")
 

@@ -13,7 +13,7 @@ from hanyi.corpus.cleaning.blocks import Block, Side
 from hanyi.corpus.cleaning.cleaner import Cleaner
 from hanyi.corpus.cleaning.config import repairer
 from hanyi.corpus.cleaning.rules import FILTERS, REPAIRS
-from hanyi.corpus.languages import Languages
+from hanyi.languages import Languages
 
 LANGUAGES = Languages(src="zh", tgt="en")
 

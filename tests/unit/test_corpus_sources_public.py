@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from mtdata.entry import Entry
 
-from hanyi.corpus.languages import Languages
 from hanyi.corpus.sources.archives import unpack_member
 from hanyi.corpus.sources.public import Public, fetch_public
 from hanyi.corpus.sources.testsets import fetch_test_set
 from hanyi.errors import DataError
+from hanyi.languages import Languages
 from tests.loopback import Page, Site
 
 WHERE = "fetch.corpora.0"

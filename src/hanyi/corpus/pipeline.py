@@ -20,12 +20,12 @@ from hanyi.corpus.cleaning.config import PrepareConfig
 from hanyi.corpus.cleaning.rules import REPAIRS
 from hanyi.corpus.decisions import FATES, Decisions, Traces
 from hanyi.corpus.funnel import Funnel
-from hanyi.corpus.languages import Languages
 from hanyi.corpus.pairs import SPLITS, Part, read_list
 from hanyi.corpus.spool import CLEANED, Spool
 from hanyi.corpus.tables import PAIRS, REJECTED, TableWriter
 from hanyi.corpus.workers import ordered
 from hanyi.errors import DataError
+from hanyi.languages import Languages
 from hanyi.progress import progress
 
 log = logging.getLogger("hanyi.corpus")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hanyi.corpus.cleaning.characters import CLASSES, LETTERS, UNSPACED, Class
 from hanyi.corpus.cleaning.traits import TRAITS, Trait
 from hanyi.corpus.keys import bytes_of, code_points
-from hanyi.corpus.languages import Languages
+from hanyi.languages import Languages
 
 Mask = NDArray[np.bool_]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hanyi.corpus.cleaning.blocks import Block, Mask, Side
 from hanyi.corpus.cleaning.characters import Class, Table, classify
 from hanyi.corpus.cleaning.scripts import check_share
-from hanyi.corpus.languages import scripts
+from hanyi.languages import scripts
 from hanyi.params import config
 
 _KINDS = {

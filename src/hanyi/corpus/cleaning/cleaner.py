@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from hanyi.corpus.cleaning.blocks import Block, Side
 from hanyi.corpus.cleaning.rules import REPAIRS, Rule
-from hanyi.corpus.languages import Languages
 from hanyi.corpus.pairs import SIDES
+from hanyi.languages import Languages
 
 KEPT = -1
 SLICE_ROWS = 8192

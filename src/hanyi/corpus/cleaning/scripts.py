@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hanyi.corpus.cleaning.blocks import Block, Mask
 from hanyi.corpus.cleaning.characters import LETTERS, SCRIPTS
 from hanyi.corpus.cleaning.lengths import SIZES
-from hanyi.corpus.languages import scripts
+from hanyi.languages import scripts
 from hanyi.params import config
 
 

@@ -15,8 +15,8 @@ from hanyi.corpus.formats.inputs import AUTO, Input
 from hanyi.corpus.formats.packing import open_bytes
 from hanyi.corpus.formats.scripts import OTHER, scripts_in
 from hanyi.corpus.formats.text import decodes, known_encoding
-from hanyi.corpus.languages import scripts
 from hanyi.errors import DataError
+from hanyi.languages import scripts
 
 log = logging.getLogger("hanyi.corpus")
 

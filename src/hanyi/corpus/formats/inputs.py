@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from hanyi.corpus.languages import Languages
+from hanyi.languages import Languages
 from hanyi.params import config
 
 AUTO = "auto"

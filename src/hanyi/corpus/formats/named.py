@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hanyi.corpus.languages import Languages, side_of
+from hanyi.languages import Languages, side_of
 
 NESTED = "translation."
 """Where Hugging Face's data sets keep both sides, by language code."""

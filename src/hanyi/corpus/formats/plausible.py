@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from hanyi.corpus.formats.inputs import Input
 from hanyi.corpus.formats.packing import open_bytes
 from hanyi.corpus.formats.scripts import OTHER, scripts_in
-from hanyi.corpus.languages import scripts
 from hanyi.errors import DataError
+from hanyi.languages import scripts
 
 HEAD_BYTES = 1 << 16
 

@@ -19,9 +19,9 @@ from hanyi.corpus.formats.declared import HEAD_BYTES, declared_encoding
 from hanyi.corpus.formats.inputs import AUTO, Input
 from hanyi.corpus.formats.packing import open_bytes
 from hanyi.corpus.formats.text import MARK, lines
-from hanyi.corpus.languages import side_of
 from hanyi.corpus.tables import Row, row_blocks
 from hanyi.errors import DataError
+from hanyi.languages import side_of
 
 REASONS = ("encoding", "obsolete", "fuzzy", "untranslated")
 """Faults of an entry, in the order in which they are looked for."""

@@ -23,9 +23,9 @@ from hanyi.corpus.formats.inputs import AUTO, Input
 from hanyi.corpus.formats.named import listed
 from hanyi.corpus.formats.packing import open_bytes
 from hanyi.corpus.formats.text import byte_order
-from hanyi.corpus.languages import Languages, side_of
 from hanyi.corpus.tables import Row, row_blocks
 from hanyi.errors import DataError
+from hanyi.languages import Languages, side_of
 
 log = logging.getLogger("hanyi.corpus")
 

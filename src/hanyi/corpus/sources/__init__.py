@@ -10,11 +10,11 @@ from typing import Any
 
 from hanyi.artifacts import atomic_directory
 from hanyi.corpus.formats import decide
-from hanyi.corpus.languages import Languages
 from hanyi.corpus.pairs import Part, write_list
 from hanyi.corpus.sources.config import FetchConfig, weights_of
 from hanyi.corpus.sources.pieces import Piece, describe, entries, find_pieces
 from hanyi.corpus.sources.writing import write_part
+from hanyi.languages import Languages
 
 __all__ = ["FetchConfig", "fetch_corpora"]
 

@@ -14,11 +14,11 @@ from hanyi.corpus.formats.encodings import guess_encoding
 from hanyi.corpus.formats.inputs import AUTO, Input
 from hanyi.corpus.formats.packing import open_bytes
 from hanyi.corpus.formats.text import ENCODINGS
-from hanyi.corpus.languages import Languages
 from hanyi.corpus.sources.config import FetchConfig
 from hanyi.corpus.sources.pieces import Entry, Piece, describe, entries, find_pieces
 from hanyi.corpus.tables import Row
 from hanyi.errors import HanyiError
+from hanyi.languages import Languages
 
 HEAD_BYTES = 1 << 16
 COLUMNS_MAX = 12

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from hanyi.corpus.formats import FORMATS
 from hanyi.corpus.formats.inputs import Input
-from hanyi.corpus.languages import Languages
 from hanyi.corpus.pairs import SPLITS
 from hanyi.corpus.sources.config import (
     FILES,
@@ -29,6 +28,7 @@ from hanyi.corpus.sources.testsets import fetch_test_set
 from hanyi.corpus.sources.transfer import plain
 from hanyi.corpus.tables import Row, row_blocks
 from hanyi.errors import DataError
+from hanyi.languages import Languages
 
 _WITH_DELIMITER = {"tsv", "csv"}
 _WITH_COLUMNS = {*_WITH_DELIMITER, "jsonl", "parquet"}

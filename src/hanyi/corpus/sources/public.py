@@ -14,10 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hanyi.corpus.languages import Languages, matches
 from hanyi.corpus.sources.archives import unpack_member
 from hanyi.corpus.sources.download import download
 from hanyi.errors import DataError
+from hanyi.languages import Languages, matches
 
 log = logging.getLogger("hanyi.corpus")
 

@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from hanyi.corpus.languages import Languages, matches
 from hanyi.corpus.sources.archives import BROKEN
 from hanyi.errors import DataError
+from hanyi.languages import Languages, matches
 
 log = logging.getLogger("hanyi.corpus")
 
