@@ -1,0 +1,1 @@
+"""What a score is made of: sentences, breakdowns, the health of the output, and their report."""
