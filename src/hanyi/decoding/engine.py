@@ -1,93 +1,94 @@
-"""Translation of token ids: sorted by length, batched by a budget, given back in order."""
+"""Our own engine: batches of token ids through the model and a search, given back in order."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from hanyi.decoding.batches import Cost, Fitting, Found, plan, room
 from hanyi.decoding.config import SearchConfig
+from hanyi.decoding.ensemble import Model
 from hanyi.decoding.hypothesis import Hypothesis
+from hanyi.decoding.jobs import Job, Report
 from hanyi.decoding.search import search
-from hanyi.decoding.sentences import Sentence
 from hanyi.errors import ArtifactError
 from hanyi.model.processes import ALONE, Processes
-from hanyi.model.transformer import Transformer
 from hanyi.tokens.vocab import EOS, PAD
 
 
+class TorchEngine:
+    """A model, or several as one, with every option of the search."""
+
+    def __init__(self, model: Model, tokens: int) -> None:
+        """Take at most `tokens` padded source tokens times beams at once."""
+        self.model = model
+        self.tokens = tokens
+
+    def translate(
+        self,
+        jobs: Sequence[Job],
+        config: SearchConfig,
+        *,
+        report: Report | None = None,
+        processes: Processes = ALONE,
+    ) -> list[list[Hypothesis]]:
+        """Translate as every engine does.
+
+        The batches are the same for any number of processes. Raises `ArtifactError` when the model
+        gives no numbers, as a diverged one does, and `HanyiError` when memory does not suffice for
+        a single sentence.
+        """
+        rows = [row for row, job in enumerate(jobs) if len(job.source)]
+        device = next(self.model.parameters()).device
+        sentences = [jobs[row].sentence(config) for row in rows]
+        cost, most = Cost(self.model, config.places), room(device, processes)
+        batches = [
+            [rows[number] for number in batch]
+            for batch in plan(sentences, self.tokens // config.places, most, cost)
+        ]
+        fitting = Fitting(lambda some: _translate_batch(self.model, some, config), config)
+        own: list[list[Found]] = []
+        training = self.model.training
+        self.model.train(False)
+        try:
+            with torch.no_grad():
+                for start in range(0, len(batches), processes.count):
+                    turn = batches[start : start + processes.count]  # one for each process
+                    own += [fitting([jobs[row] for row in one]) for one in processes.share(turn)]
+                    if report is not None:
+                        report(sum(map(len, turn)))
+        finally:
+            self.model.train(training)
+        results = [[Hypothesis([], 0.0, finished=True, score=0.0)] for _ in jobs]
+        for batch, found in zip(batches, processes.gather(own), strict=True):
+            for row, hypotheses in zip(batch, found, strict=True):
+                results[row] = hypotheses
+        return results
+
+
 def translate_ids(
-    model: Transformer,
+    model: Model,
     sources: Sequence[Sequence[int]],
     config: SearchConfig,
     *,
     tokens: int,
-    report: Callable[[int], object] | None = None,
+    report: Report | None = None,
     processes: Processes = ALONE,
 ) -> list[list[Hypothesis]]:
-    """Translate token ids without specials: for each source its `n_best` hypotheses, best first.
-
-    A batch holds at most `tokens` padded source tokens times beams, or a single longer sentence. An
-    empty source has one translation, the empty one, with log probability 0. `report` hears after
-    each batch how many sentences are done. Several processes share the batches, which are the same
-    for any number of them, and all get all translations. Raises `ArtifactError` when the model
-    gives no numbers, as a diverged one does.
-    """
-    batches = _batches(sources, tokens // config.places)
-    own: list[list[list[Hypothesis]]] = []
-    training = model.training
-    model.eval()
-    try:
-        with torch.no_grad():
-            for start in range(0, len(batches), processes.count):
-                turn = batches[start : start + processes.count]  # one for each process
-                for batch in processes.share(turn):
-                    found = _translate_batch(model, [sources[row] for row in batch], config)
-                    _check(found)
-                    own.append(found)
-                if report is not None:
-                    report(sum(map(len, turn)))
-    finally:
-        model.train(training)
-    results: list[list[Hypothesis]] = [
-        [Hypothesis([], 0.0, finished=True, score=0.0)] for _ in sources
-    ]
-    for batch, found in zip(batches, processes.gather(own), strict=True):
-        for row, hypotheses in zip(batch, found, strict=True):
-            results[row] = hypotheses
-    return results
+    """Translate token ids without specials and without wishes, as `TorchEngine` does."""
+    jobs = [Job(source, number=row) for row, source in enumerate(sources)]
+    return TorchEngine(model, tokens).translate(jobs, config, report=report, processes=processes)
 
 
-def _batches(sources: Sequence[Sequence[int]], tokens: int) -> list[list[int]]:
-    """Group rows that are not empty, longest first: a batch too large for memory fails at once."""
-    rows = [row for row, source in enumerate(sources) if len(source)]
-    rows.sort(key=lambda row: -len(sources[row]))
-    batches: list[list[int]] = []
-    for row in rows:
-        longest = len(sources[batches[-1][0]]) + 1 if batches else 0  # EOS included
-        if batches and (len(batches[-1]) + 1) * longest <= tokens:
-            batches[-1].append(row)
-        else:
-            batches.append([row])
-    return batches
-
-
-def _translate_batch(
-    model: Transformer, sources: list[Sequence[int]], config: SearchConfig
-) -> list[list[Hypothesis]]:
+def _translate_batch(model: Model, jobs: list[Job], config: SearchConfig) -> list[Found]:
     device = next(model.parameters()).device
-    memory = model.encode(_pad(sources).to(device))
-    asked = [
-        Sentence(len(source) + 1, config.limit(len(source)), config.least(len(source)))
-        for source in sources
-    ]
-    return search(model.step, model.start(memory, config.places), asked, config, device)
-
-
-def _check(found: list[list[Hypothesis]]) -> None:
+    memory = model.encode(_pad([job.source for job in jobs]).to(device))
+    asked = [job.sentence(config) for job in jobs]
+    found = search(model.step, model.start(memory, config.places), asked, config, device)
     if not all(best and math.isfinite(best[0].log_prob) for best in found):
         raise ArtifactError(
             "the model",
@@ -95,6 +96,7 @@ def _check(found: list[list[Hypothesis]]) -> None:
             "finite weights",
             "train again with a lower learning rate or with gradient clipping",
         )
+    return found
 
 
 def _pad(sources: list[Sequence[int]]) -> Tensor:

@@ -27,7 +27,8 @@ def is_out_of_memory(error: BaseException) -> bool:
 def available_bytes(device: torch.device) -> int:
     """Give the bytes that may still be taken: of the GPU, or of the machine and the container."""
     if device.type == "cuda":
-        return int(torch.cuda.mem_get_info(device)[0])
+        kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(torch.cuda.mem_get_info(device)[0]) + kept  # PyTorch's own, for later tensors
     return min((free for free in (_machine(), _container()) if free is not None), default=UNKNOWN)
 
 
