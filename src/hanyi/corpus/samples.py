@@ -84,9 +84,9 @@ def splitmix64(ids: NDArray[np.int64]) -> NDArray[np.uint64]:
     return scatter(ids.astype(np.uint64), 0)
 
 
-def excerpt(text: str, start: int = 0, *, marks: bool = False) -> str:
-    """Give `LONGEST` characters from `start`, saying what is left out, with nothing invisible."""
-    end = start + LONGEST
+def excerpt(text: str, start: int = 0, *, marks: bool = False, longest: int = LONGEST) -> str:
+    """Give `longest` characters from `start`, saying what is left out, with nothing invisible."""
+    end = start + longest
     before = f"[{start:,} characters] … " if start else ""
     after = f" … [{len(text) - end:,} more characters]" if end < len(text) else ""
     return before + visible(text[start:end], marks=marks) + after
