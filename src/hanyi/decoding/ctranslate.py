@@ -19,6 +19,7 @@ import ctranslate2
 from hanyi.decoding.batches import Cost, plan, room
 from hanyi.decoding.config import SearchConfig
 from hanyi.decoding.conversion import convert, names
+from hanyi.decoding.engine import require_numbers
 from hanyi.decoding.hypothesis import NEVER, Hypothesis
 from hanyi.decoding.jobs import Job, Report
 from hanyi.decoding.sentences import Sentence
@@ -79,6 +80,7 @@ class CTranslate:
         again = [number for number, one in own.items() if not _holds(one, sentences[number])]
         limits = [sentences[number].limit for number in again]
         own |= self._run(jobs, [[number] for number in again], limits, config, never=NEVER)
+        require_numbers(list(own.values()))
         found = {number: one for part in processes.gather_each(own) for number, one in part.items()}
         empty = [Hypothesis([], 0.0, finished=True, score=0.0)]
         return [found.get(number, empty)[: config.n_best] for number in range(len(jobs))]

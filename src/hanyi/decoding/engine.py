@@ -89,6 +89,12 @@ def _translate_batch(model: Model, jobs: list[Job], config: SearchConfig) -> lis
     memory = model.encode(_pad([job.source for job in jobs]).to(device))
     asked = [job.sentence(config) for job in jobs]
     found = search(model.step, model.start(memory, config.places), asked, config, device)
+    require_numbers(found)
+    return found
+
+
+def require_numbers(found: Sequence[Found]) -> None:
+    """Raise `ArtifactError` where the likeliest translation has a probability that is no number."""
     if not all(best and math.isfinite(best[0].log_prob) for best in found):
         raise ArtifactError(
             "the model",
@@ -96,7 +102,6 @@ def _translate_batch(model: Model, jobs: list[Job], config: SearchConfig) -> lis
             "finite weights",
             "train again with a lower learning rate or with gradient clipping",
         )
-    return found
 
 
 def _pad(sources: list[Sequence[int]]) -> Tensor:
