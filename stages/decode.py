@@ -1,4 +1,4 @@
-"""Translate the test split by beam search: one line for each row, in order of id."""
+"""Translate the test split: one line for each row, in order of id."""
 
 from __future__ import annotations
 
@@ -6,34 +6,51 @@ import json
 import logging
 import os
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from hanyi.artifacts import METRIC_DIGITS, atomic_directory, read_header
+from hanyi.artifacts import DECODED as HEADER
+from hanyi.artifacts import METRIC_DIGITS, atomic_directory, digest_path, write_header
 from hanyi.decoding.config import DecodeConfig
-from hanyi.decoding.engine import translate_ids
-from hanyi.decoding.hypothesis import Hypothesis
+from hanyi.decoding.registry import KINDS, choose_engine, open_engine
+from hanyi.decoding.texts import Row, Source, TextEngine, Translation
+from hanyi.decoding.wishes import Wishes
+from hanyi.errors import HanyiError
 from hanyi.model.devices import DEVICE_VARIABLE, pick_device, prepare_torch
 from hanyi.model.processes import Processes, cores, join
-from hanyi.model.storage import load_model
+from hanyi.model.storage import ModelFile, load_model
 from hanyi.params import load_section
 from hanyi.progress import Advance, progress
 from hanyi.tokens.bpe import Tokenizer
-from hanyi.tokens.shards import KIND, VERSION, EncodedSplit
+from hanyi.tokens.identity import check_ids
+from hanyi.tokens.prepared import count_rows, read_blocks
 from hanyi.tracking import Tracker
 from stages.harness import device_option, run
-from stages.paths import DECODED, ENCODED, TOKENIZERS, TRANSFORMER
+from stages.paths import DECODED, PREPARED, TOKENIZERS, TRANSFORMER
 
 log = logging.getLogger("hanyi.decode")
 
+TEST = PREPARED / "test.parquet"
 MOST_PROCESSES = 8  # by default; each holds the model
 ROWS_WORTH_A_PROCESS = 200  # at fewer, its start costs more than it saves
 
 # JSON leaves these as they are, but some readers end a line there.
 LINE_ENDS = {code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What is translated, and by what."""
+
+    ids: list[int]  # of the rows, in order
+    texts: list[str]
+    digests: dict[str, Any]
 
 
 def main(_: Tracker) -> dict[str, Any]:
@@ -49,78 +66,141 @@ def default_processes() -> int:
     Several processes of one thread each are faster than one of several threads, whose parts of
     each small product wait for one another. `OMP_NUM_THREADS` asks for one process.
     """
-    index = ENCODED / "test" / "index.json"
     alone = "OMP_NUM_THREADS" in os.environ or sys.platform != "linux"
-    if alone or not index.exists() or pick_device().type != "cpu":
+    if alone or pick_device().type != "cpu":
         return 1
-    rows = int(read_header(index, KIND, VERSION)["rows"])
+    if KINDS[choose_engine(load_section("decode", DecodeConfig))].parallel:
+        return 1
+    try:
+        rows = count_rows(TEST)
+    except HanyiError:  # which the stage itself tells
+        return 1
     return max(1, min(cores(), MOST_PROCESSES, rows // ROWS_WORTH_A_PROCESS))
 
 
 def _decode(device: torch.device, processes: Processes) -> dict[str, Any]:
     settings = load_section("decode", DecodeConfig)
+    name = choose_engine(settings)
     prepare_torch()
     src = Tokenizer.load(TOKENIZERS / "src.json")
     tgt = Tokenizer.load(TOKENIZERS / "tgt.json")
-    split = EncodedSplit.open(ENCODED / "test")
-    split.require_tokenizers(src.digest, tgt.digest)
-    model, described = load_model(TRANSFORMER, device)
-    described.require_tokenizers(TRANSFORMER, src.digest, tgt.digest)
-    processes.require_same((settings, split.digest, described.weights), "decode")
+    folders = [TRANSFORMER, *map(Path, settings.ensemble)]
+    models, described = zip(*(load_model(folder, device) for folder in folders), strict=True)
+    for folder, one in zip(folders, described, strict=True):
+        one.require_tokenizers(folder, src.digest, tgt.digest)
+    inputs = _read(src, tgt, described)
+    processes.require_same((settings, inputs.digests), "decode")
 
-    order = split.ids.argsort(kind="stable").tolist()
-    sources = [split.src(row).tolist() for row in order]
-    log.info(
-        "%d rows, beam size %d, %d processes", len(sources), settings.beam_size, processes.count
+    engine = TextEngine(
+        open_engine(models, settings, processes),
+        src,
+        tgt,
+        min(one.max_tokens for one in described),
+        Wishes(settings.prefix, settings.terms, tgt),
     )
-    with _progress(len(sources), processes) as advance:
-        found = translate_ids(
-            model,
-            sources,
-            settings,
-            tokens=settings.batch_tokens,
-            report=advance,
-            processes=processes,
+    sources = engine.read(inputs.texts)
+    _tell(sources, engine.max_tokens)
+    log.info(
+        "%d rows, engine %s, %s, %d processes", len(sources), name, _how(settings), processes.count
+    )
+    began = time.monotonic()
+    with _progress(sources, processes) as advance:
+        rows = engine.translate(
+            sources, settings, numbers=inputs.ids, report=advance, processes=processes
         )
+    seconds = time.monotonic() - began
+    log.info("%.1f rows a second", len(rows) / max(seconds, 1e-9))
     if processes.first:
-        _write([int(split.ids[row]) for row in order], found, tgt, settings.n_best)
-    return _metrics([hypotheses[0] for hypotheses in found])
+        _write(inputs, rows, settings, {**inputs.digests, "engine": name, "rows": len(rows)})
+    return _metrics(rows)
 
 
-def _progress(rows: int, processes: Processes) -> AbstractContextManager[Advance | None]:
-    return progress("decode", rows, "rows") if processes.first else nullcontext()
+def _read(src: Tokenizer, tgt: Tokenizer, models: Sequence[ModelFile]) -> Inputs:
+    check_ids(TEST)
+    rows: list[tuple[int, str]] = []
+    for block in read_blocks(TEST, ["id", "src"]):
+        rows += zip(*(column.to_pylist() for column in block.columns), strict=True)
+    rows.sort()
+    digests = {
+        "test": digest_path(TEST),
+        "models": [one.weights for one in models],
+        "src_tokenizer": src.digest,
+        "tgt_tokenizer": tgt.digest,
+    }
+    return Inputs([number for number, _ in rows], [text for _, text in rows], digests)
+
+
+def _how(settings: DecodeConfig) -> str:
+    if settings.method == "sample":
+        return f"{settings.n_best} samples each"
+    return f"beam size {settings.beam_size}"
+
+
+def _tell(sources: Sequence[Source], most: int) -> None:
+    parts = [len(source.parts) for source in sources if len(source.parts) > 1]
+    if parts:
+        log.warning(
+            "%d rows have more than the %d tokens of a sentence in training: "
+            "they are translated in %d parts and joined",
+            len(parts),
+            most,
+            sum(parts),
+        )
+
+
+def _progress(
+    sources: Sequence[Source], processes: Processes
+) -> AbstractContextManager[Advance | None]:
+    parts = sum(len(source.parts) for source in sources)
+    return progress("decode", parts, "sentences") if processes.first else nullcontext()
 
 
 def _write(
-    ids: Sequence[int], found: Sequence[Sequence[Hypothesis]], tgt: Tokenizer, n_best: int
+    inputs: Inputs, rows: Sequence[Row], settings: DecodeConfig, index: dict[str, Any]
 ) -> None:
     with atomic_directory(DECODED) as directory:
         path = directory / "test.jsonl"
         with path.open("w", encoding="utf-8", newline="\n") as file:
-            for number, hypotheses in zip(ids, found, strict=True):
-                row = {"id": number, **_fields(hypotheses[0], tgt)}
-                if n_best > 1:
-                    row["n_best"] = [_fields(one, tgt) for one in hypotheses]
-                file.write(json.dumps(row, ensure_ascii=False).translate(LINE_ENDS) + "\n")
+            for number, row in zip(inputs.ids, rows, strict=True):
+                line = {"id": number, **_fields(row, settings)}
+                file.write(json.dumps(line, ensure_ascii=False).translate(LINE_ENDS) + "\n")
+        write_header(directory / "index.json", *HEADER, index)
 
 
-def _fields(hypothesis: Hypothesis, tgt: Tokenizer) -> dict[str, Any]:
+def _fields(row: Row, settings: DecodeConfig) -> dict[str, Any]:
+    fields = _translation(row.best)
+    if row.parts > 1:
+        fields["parts"] = row.parts
+    if row.unmet:
+        fields["unmet_terms"] = row.unmet
+    if settings.n_best > 1:
+        fields["n_best"] = [_translation(one) for one in row.n_best]
+    return fields
+
+
+def _translation(one: Translation) -> dict[str, Any]:
     return {
-        "text": tgt.decode(hypothesis.tokens),
-        "log_prob": round(hypothesis.log_prob, METRIC_DIGITS),
-        "tokens": hypothesis.tokens,
-        "finished": hypothesis.finished,
+        "text": one.text,
+        "log_prob": round(one.log_prob, METRIC_DIGITS),
+        "tokens": one.tokens,
+        "finished": one.finished,
     }
 
 
-def _metrics(best: Sequence[Hypothesis]) -> dict[str, Any]:
-    finished = sum(one.finished for one in best)
+def _metrics(rows: Sequence[Row]) -> dict[str, Any]:
+    finished = sum(row.best.finished for row in rows)
+    parts = [row.parts for row in rows if row.parts > 1]
     return {
-        "rows": len(best),
+        "rows": len(rows),
         "finished": finished,
-        "cut": len(best) - finished,
-        "empty": sum(not one.tokens for one in best),
-        "mean_tokens": sum(len(one.tokens) for one in best) / max(len(best), 1),
+        "cut": len(rows) - finished,
+        "empty": sum(not row.best.tokens for row in rows),
+        "mean_tokens": sum(len(row.best.tokens) for row in rows) / max(len(rows), 1),
+        "split": {"rows": len(parts), "parts": sum(parts)},
+        "terms": {
+            "asked": sum(len(row.terms) for row in rows),
+            "unmet": sum(len(row.unmet) for row in rows),
+        },
     }
 
 

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from hanyi.artifacts import DECODED, digest_path, read_header
 from hanyi.decoding.config import DecodeConfig
 from hanyi.decoding.engine import translate_ids
-from hanyi.errors import ArtifactError, ParamsError
+from hanyi.decoding.segments import split_long
+from hanyi.errors import ArtifactError, DataError, ParamsError
 from hanyi.model.devices import pick_device
-from hanyi.model.storage import load_model
+from hanyi.model.storage import load_model, read_description
 from hanyi.params import parse
 from hanyi.tokens.bpe import Tokenizer
-from hanyi.tokens.shards import encoded_rows, write_shards
 from hanyi.tracking import Tracker
 from stages import decode
 from tests.decoding import DECODE
-from tests.models import SENTENCES, TRANSLATIONS, save_tiny_model, tiny_tokenizers
+from tests.models import SENTENCES, save_tiny_model, tiny_tokenizers
 
 IDS = [31, 4, 15, 92, 6, 53, 58]
+TEXTS = dict(zip(IDS, [*SENTENCES[: len(IDS) - 1], ""], strict=True))
 VALUES = {
     **DECODE,
     "beam_size": 3,
@@ -39,22 +45,16 @@ def write_params(**changes: Any) -> None:
     Path("params.yaml").write_text(json.dumps({"decode": {**VALUES, **changes}}))
 
 
-def encode(directory: Path, src: Tokenizer, tgt: Tokenizer, ids: list[int]) -> None:
-    directory.mkdir(parents=True)
-    sources = src.encode_flat([*SENTENCES[: len(ids) - 1], ""][: len(ids)])
-    targets = tgt.encode_flat(TRANSLATIONS[: len(ids)])
-    rows = encoded_rows(ids, [0] * len(ids), sources, targets)
-    fields = {
-        "corpora": ["tiny"],
-        "weights": {"tiny": 1.0},
-        "src_vocab": src.size,
-        "tgt_vocab": tgt.size,
-        "src_tokenizer": src.digest,
-        "tgt_tokenizer": tgt.digest,
-        "max_tokens": 20,
-        "counts": {},
+def write_test(rows: list[tuple[int, str]]) -> None:
+    Path("data/prepared").mkdir(parents=True, exist_ok=True)
+    ids, texts = zip(*rows, strict=True) if rows else ((), ())
+    columns = {
+        "id": pa.array(ids, pa.int64()),
+        "corpus": pa.array(["tiny"] * len(rows), pa.string()),
+        "src": pa.array(texts, pa.string()),
+        "tgt": pa.array(["?"] * len(rows), pa.string()),
     }
-    write_shards(directory, [rows], shard_rows=4, fields=fields)
+    pq.write_table(pa.table(columns), "data/prepared/test.parquet")
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("made")
     pair = tiny_tokenizers(root / "models/tokenizers")
     save_tiny_model(root / "models/transformer", *pair)
-    encode(root / "data/encoded/test", *pair, IDS)
+    save_tiny_model(root / "models/another", *pair, seed=1, layers=1)
     return root
 
 
@@ -72,6 +72,7 @@ def inside(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HANYI_DEVICE", "cpu")
     write_params()
+    write_test(list(TEXTS.items()))
 
 
 def run() -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -88,10 +89,9 @@ def test_one_line_for_each_row_in_order_of_id() -> None:
     model, _ = load_model(Path("models/transformer"), pick_device("cpu"))
     src = Tokenizer.load(Path("models/tokenizers/src.json"))
     tgt = Tokenizer.load(Path("models/tokenizers/tgt.json"))
-    texts = dict(zip(IDS, [*SENTENCES[: len(IDS) - 1], ""], strict=True))
     search = parse("decode", DecodeConfig, VALUES)
     for row in rows:
-        ids = src.encode(texts[row["id"]])
+        ids = src.encode(TEXTS[row["id"]])
         (best,) = translate_ids(model, [ids], search, tokens=1)[0]
         assert row["tokens"] == best.tokens
         assert row["text"] == tgt.decode(best.tokens)
@@ -104,6 +104,8 @@ def test_one_line_for_each_row_in_order_of_id() -> None:
         "cut": len(IDS) - finished,
         "empty": sum(not row["tokens"] for row in rows),
         "mean_tokens": sum(len(row["tokens"]) for row in rows) / len(IDS),
+        "split": {"rows": 0, "parts": 0},
+        "terms": {"asked": 0, "unmet": 0},
     }
     assert metrics["empty"] >= 1
 
@@ -129,7 +131,9 @@ def test_several_processes_write_the_same_bytes(root: Path, count: int) -> None:
     }
     stage = [sys.executable, "-m", "stages.decode"]
     done = subprocess.run(stage, env=environment, capture_output=True, text=True, check=True)
-    assert done.stderr == f"decode: {len(IDS)} rows, beam size 3, {count} processes\n"
+    first, speed = done.stderr.splitlines()
+    assert first == f"decode: {len(IDS)} rows, engine torch, beam size 3, {count} processes"
+    assert re.fullmatch(r"decode: [\d.]+ rows a second", speed)
     assert Path("data/decoded/test.jsonl").read_bytes() == alone
     assert json.loads(Path("metrics/decode.json").read_text())["rows"] == metrics["rows"]
 
@@ -148,6 +152,8 @@ def test_cores_are_shared_out_where_that_pays(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert decode.default_processes() == 1
     monkeypatch.delenv("OMP_NUM_THREADS")
+    broken_split()
+    assert decode.default_processes() == 1
     no_split()
     assert decode.default_processes() == 1  # the stage itself tells what is missing
 
@@ -161,20 +167,64 @@ def test_n_best() -> None:
         assert len(row["n_best"]) == (3 if row["tokens"] or row["log_prob"] else 1)
 
 
+def test_the_index_names_what_was_translated_and_by_what() -> None:
+    run()
+    index = read_header(Path("data/decoded/index.json"), *DECODED)
+    described = read_description(Path("models/transformer"))
+    assert index == {
+        "kind": "hanyi.decoded",
+        "version": 1,
+        "test": digest_path(Path("data/prepared/test.parquet")),
+        "models": [described.weights],
+        "src_tokenizer": described.src_tokenizer,
+        "tgt_tokenizer": described.tgt_tokenizer,
+        "engine": "torch",
+        "rows": len(IDS),
+    }
+
+
+def test_long_sources_are_translated_in_parts_and_joined(caplog: pytest.LogCaptureFixture) -> None:
+    sentences = ["我爱你。", "你好吗？", "我们很好。"]
+    write_test([(2, "".join(sentences) * 2), *((10 + n, text) for n, text in enumerate(sentences))])
+    with caplog.at_level(logging.WARNING):
+        metrics, (long, *short) = run()
+    assert metrics["split"] == {"rows": 1, "parts": long["parts"]}
+    assert "1 rows have more than the 20 tokens of a sentence in training" in caplog.text
+    src = Tokenizer.load(Path("models/tokenizers/src.json"))
+    parts = split_long("".join(sentences) * 2, lambda text: len(src.encode(text)), 20)
+    assert len(parts) == long["parts"] > 1
+    write_test(list(enumerate(parts)))
+    _, rows = run()
+    assert long["text"] == " ".join(row["text"] for row in rows if row["text"])
+    assert long["tokens"] == [token for row in rows for token in row["tokens"]]
+    assert long["log_prob"] == pytest.approx(sum(row["log_prob"] for row in rows), abs=1e-4)
+    assert long["finished"] == all(row["finished"] for row in rows)
+    assert all("parts" not in row for row in [*short, *rows])
+
+
+def test_an_ensemble_has_other_probabilities_and_is_named() -> None:
+    _, alone = run()
+    write_params(ensemble=["models/another"])
+    _, rows = run()
+    assert [row["log_prob"] for row in rows] != [row["log_prob"] for row in alone]
+    index = read_header(Path("data/decoded/index.json"), *DECODED)
+    folders = ("models/transformer", "models/another")
+    assert index["models"] == [read_description(Path(folder)).weights for folder in folders]
+
+
 def test_a_text_that_would_break_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "a\n b\u2028c\u0085d\re"
     monkeypatch.setattr(Tokenizer, "decode", lambda self, ids: text)
     _, rows = run()
     assert len(rows) == len(IDS)
-    assert {row["text"] for row in rows} == {text}
+    assert {row["text"] for row in rows if TEXTS[row["id"]]} == {text}
 
 
 def test_an_empty_split() -> None:
-    shutil.rmtree("data/encoded/test")
-    pair = [Tokenizer.load(Path(f"models/tokenizers/{side}.json")) for side in ("src", "tgt")]
-    encode(Path("data/encoded/test"), pair[0], pair[1], [])
+    write_test([])
     metrics = decode.main(Tracker())
-    assert metrics == {"rows": 0, "finished": 0, "cut": 0, "empty": 0, "mean_tokens": 0.0}
+    counts = {"rows": 0, "finished": 0, "cut": 0, "empty": 0, "mean_tokens": 0.0}
+    assert {key: metrics[key] for key in counts} == counts
     assert Path("data/decoded/test.jsonl").read_bytes() == b""
 
 
@@ -196,9 +246,13 @@ def broken_weights() -> None:
     path.write_bytes(path.read_bytes()[:1000])
 
 
-def broken_shard() -> None:
-    path = Path("data/encoded/test/00000.arrow")
+def broken_split() -> None:
+    path = Path("data/prepared/test.parquet")
     path.write_bytes(path.read_bytes()[:-8])
+
+
+def twice() -> None:
+    write_test([(7, "我"), (8, "你"), (7, "他")])
 
 
 def no_model() -> None:
@@ -206,23 +260,24 @@ def no_model() -> None:
 
 
 def no_split() -> None:
-    shutil.rmtree("data/encoded")
+    shutil.rmtree("data/prepared")
 
 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (swap_tokenizers, "data/encoded/test/index.json: tokens of src tokenizer .* mixed"),
+        (swap_tokenizers, "models/transformer/config.json: trained with src tokenizer .* mixed"),
         (foreign_model, "models/transformer/config.json: trained with tgt tokenizer ffffffff"),
         (broken_weights, "models/transformer/weights.safetensors: digest"),
-        (broken_shard, "data/encoded/test/00000.arrow: "),
+        (broken_split, "data/prepared/test.parquet: no readable Parquet"),
+        (twice, "data/prepared/test.parquet: id 7 more than once"),
         (no_model, "models/transformer/config.json: no such file"),
-        (no_split, "data/encoded/test/index.json: no such file"),
+        (no_split, "data/prepared/test.parquet: no such file"),
     ],
 )
 def test_damaged_or_mixed_artifacts(damage: Any, message: str) -> None:
     damage()
-    with pytest.raises(ArtifactError, match=message) as caught:
+    with pytest.raises((ArtifactError, DataError), match=message) as caught:
         decode.main(Tracker())
     assert "\n" not in str(caught.value)
     assert not Path("data/decoded").exists()

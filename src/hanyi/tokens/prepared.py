@@ -106,9 +106,11 @@ def read_part(
     except FileNotFoundError:
         raise ArtifactError(part.path, "no such file", "prepared rows", REMEDY) from None
     except (pa.ArrowException, OSError) as error:
-        raise ArtifactError(
-            part.path, f"no readable Parquet ({error})", "prepared rows", REMEDY
-        ) from None
+        raise _unreadable(part.path, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> ArtifactError:
+    return ArtifactError(path, f"no readable Parquet ({error})", "prepared rows", REMEDY)
 
 
 def _column(part: Part, block: pa.RecordBatch, name: str, row: int, first_id: int) -> pa.Array:
@@ -152,6 +154,20 @@ def _is_text(kind: Any) -> bool:
 
 def _is_number(kind: Any) -> bool:
     return any((pa.types.is_integer(kind), pa.types.is_null(kind)))
+
+
+def count_rows(path: Path) -> int:
+    """Count the rows of a split by what its parts say of themselves."""
+    return sum(_count(part.path) for part in find_parts(path))
+
+
+def _count(path: Path) -> int:
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except FileNotFoundError:
+        raise ArtifactError(path, "no such file", "prepared rows", REMEDY) from None
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from None
 
 
 def read_sample(path: Path, columns: Sequence[str], chars: int) -> Iterator[pa.RecordBatch]:

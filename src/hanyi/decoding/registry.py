@@ -1,0 +1,57 @@
+"""Which engine translates: the one that is asked for, or the faster one that gives the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hanyi.decoding.config import DecodeConfig
+from hanyi.decoding.engine import TorchEngine
+from hanyi.decoding.ensemble import Ensemble
+from hanyi.decoding.jobs import Engine
+from hanyi.errors import ParamsError
+from hanyi.model.processes import ALONE, Processes
+from hanyi.model.transformer import Transformer
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How to have an engine, and what it cannot do."""
+
+    open: Callable[[Sequence[Transformer], DecodeConfig, Processes], Engine]
+    lacks: Callable[[DecodeConfig], str | None]  # the first option it has not, with its value
+    parallel: bool  # it uses all cores by itself, so that one process is enough
+
+
+def _open_torch(
+    models: Sequence[Transformer], config: DecodeConfig, _processes: Processes
+) -> Engine:
+    return TorchEngine(models[0] if len(models) == 1 else Ensemble(models), config.batch_tokens)
+
+
+KINDS = {
+    "torch": Kind(_open_torch, lambda _config: None, parallel=False),
+}
+
+
+def choose_engine(config: DecodeConfig) -> str:
+    """Give the name of the engine; it depends on the parameters alone.
+
+    Raises `ParamsError` for an option that the engine has not.
+    """
+    name = "torch" if config.engine == "auto" else config.engine
+    if missing := KINDS[name].lacks(config):
+        raise ParamsError(
+            "params.yaml: decode.engine",
+            f"{name}, which has no {missing}",
+            "an engine with all options that are set",
+            "set decode.engine to torch, or leave the option off",
+        )
+    return name
+
+
+def open_engine(
+    models: Sequence[Transformer], config: DecodeConfig, processes: Processes = ALONE
+) -> Engine:
+    """Make the engine that the parameters ask for, of one model or of several as one."""
+    return KINDS[choose_engine(config)].open(models, config, processes)

@@ -1,0 +1,144 @@
+"""Texts in, texts out: whatever their length, whatever the engine, one for each and none cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hanyi.decoding.config import SearchConfig
+from hanyi.decoding.hypothesis import Hypothesis
+from hanyi.decoding.jobs import Engine, Job, Report
+from hanyi.decoding.segments import join_parts, split_long
+from hanyi.decoding.wishes import Wishes, holds
+from hanyi.model.processes import ALONE, Processes
+from hanyi.tokens.bpe import Tokenizer
+
+Joined = tuple[Hypothesis, ...]
+"""One hypothesis of each part of a text, in order."""
+
+PARTS = 1 << 16
+"""More parts than a text has: each part of each text has a number of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text in parts of a length that the model knows; one without visible signs has none."""
+
+    text: str
+    parts: list[str]
+    ids: list[list[int]]  # of each part, without specials
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A translation of a whole text; what its parts have is added up or put side by side."""
+
+    text: str
+    log_prob: float  # nats
+    tokens: list[int]
+    finished: bool  # all parts
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What was found for a text."""
+
+    best: Translation
+    n_best: list[Translation]  # likeliest first, or in the order of the samples
+    parts: int
+    terms: list[str]  # that were asked for
+    unmet: list[str]  # that are not there
+
+
+class TextEngine:
+    """An engine with the tokenizers of its model."""
+
+    def __init__(
+        self, engine: Engine, src: Tokenizer, tgt: Tokenizer, max_tokens: int, wishes: Wishes
+    ) -> None:
+        """Translate in parts of at most `max_tokens` source tokens each."""
+        self.engine = engine
+        self.src = src
+        self.tgt = tgt
+        self.max_tokens = max_tokens
+        self.wishes = wishes
+
+    def read(self, texts: Sequence[str]) -> list[Source]:
+        """Cut texts into parts and the parts into tokens."""
+        sources = []
+        for text, ids in zip(texts, self.src.encode_batch(texts), strict=True):
+            if not text.strip():
+                sources.append(Source(text, [], []))
+            elif len(ids) <= self.max_tokens:
+                sources.append(Source(text, [text], [ids]))
+            else:
+                parts = split_long(text, self._length, self.max_tokens)
+                sources.append(Source(text, parts, self.src.encode_batch(parts)))
+        return sources
+
+    def translate(
+        self,
+        sources: Sequence[Source],
+        config: SearchConfig,
+        *,
+        numbers: Sequence[int] | None = None,
+        report: Report | None = None,
+        processes: Processes = ALONE,
+    ) -> list[Row]:
+        """Translate each source; what is drawn for it depends on its number, by default its place.
+
+        `report` hears how many parts are done. Several processes share the work, and all get all
+        rows.
+        """
+        jobs = self._jobs(sources, numbers or range(len(sources)))
+        found = iter(self.engine.translate(jobs, config, report=report, processes=processes))
+        joined = [combine([next(found) for _ in source.parts], config) for source in sources]
+        pairs = processes.share(zip(sources, joined, strict=True))
+        return processes.gather([self._row(source, some) for source, some in pairs])
+
+    def _length(self, text: str) -> int:
+        return len(self.src.encode(text))
+
+    def _jobs(self, sources: Sequence[Source], numbers: Sequence[int]) -> list[Job]:
+        return [
+            Job(ids, self.wishes.wish(part, first=not place), number % 2**64 * PARTS + place)
+            for number, source in zip(numbers, sources, strict=True)
+            for place, (part, ids) in enumerate(zip(source.parts, source.ids, strict=True))
+        ]
+
+    def _row(self, source: Source, found: Sequence[Joined]) -> Row:
+        n_best = [self._translation(parts) for parts in found]
+        best = n_best[0]
+        terms = self.wishes.terms(source.text)
+        unmet = [term for term in terms if not holds(best.text, term)]
+        return Row(best, n_best, len(source.parts), terms, unmet)
+
+    def _translation(self, parts: Joined) -> Translation:
+        return Translation(
+            text=join_parts([self.tgt.decode(one.tokens) for one in parts]),
+            log_prob=sum((one.log_prob for one in parts), 0.0),
+            tokens=[token for one in parts for token in one.tokens],
+            finished=all(one.finished for one in parts),
+        )
+
+
+def combine(parts: Sequence[Sequence[Hypothesis]], config: SearchConfig) -> list[Joined]:
+    """Give the `n_best` translations of a text from those of its parts, best first.
+
+    They are ranked by the sum of their scores, the finished ones first. Samples are joined in the
+    order in which they were drawn, so that each stays a sample. A text without parts has one
+    translation, the empty one.
+    """
+    if len(parts) > 1 and config.method == "sample":
+        return list(zip(*parts, strict=True))
+    best: list[Joined] = [()]
+    for found in parts:
+        best = [(*some, one) for some in best for one in found]
+        if len(parts) > 1:
+            best.sort(key=_rank)
+        del best[config.n_best :]
+    return best
+
+
+def _rank(joined: Joined) -> tuple[bool, float]:
+    return not all(one.finished for one in joined), -sum(one.score for one in joined)
