@@ -1,27 +1,34 @@
 """Batched beam search, which knows nothing of the model (Wu et al. 2016, 7).
 
-Each sentence has `beams` places. In every step the likeliest continuations fill them; one that ends
-with EOS is kept and its place stays empty from then on, so the beam narrows as hypotheses finish,
-and a beam of one is greedy search. A sentence leaves the batch when no live hypothesis can still
-beat the worst of its `n_best` kept ones.
+Each sentence has `beam_size` places, which the likeliest continuations fill in every step. Of as
+many of the best continuations as there are places, those with EOS are kept as finished; the places
+go to the best of the others, so the beam stays as wide as it is. A sentence leaves the batch when
+`patience` times `beam_size` hypotheses have finished (Kasai et al. 2022; 1 is what most toolkits
+do), or before, as soon as no live hypothesis can still beat the worst of its `n_best` kept ones:
+that never changes the result. A beam of one is greedy search.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import torch
 from torch import Tensor
 
+from hanyi.decoding.banks import rule_out_ends, widen
+from hanyi.decoding.choices import Choice, choose
 from hanyi.decoding.config import SearchConfig
-from hanyi.decoding.hypothesis import Hypothesis, Rows, next_log_probs
+from hanyi.decoding.coverage import Coverage
+from hanyi.decoding.found import NOTHING, Found
+from hanyi.decoding.hypothesis import Attentive, Hypothesis, Rows, next_log_probs
+from hanyi.decoding.rules import Rules
+from hanyi.decoding.sentences import Sentence
+from hanyi.decoding.terms import Mark, Terms
 from hanyi.tokens.vocab import BOS, EOS
 
 Cache = TypeVar("Cache", bound=Rows)
-
-NOTHING = float("-inf")
 
 
 @dataclass(slots=True)
@@ -30,130 +37,185 @@ class BeamState:
 
     sentences: Tensor  # [batch], their numbers in the caller's order
     limits: Tensor  # [batch], tokens of a hypothesis, EOS included, at most
-    tokens: Tensor  # [batch, beams, length], BOS first
+    ceilings: Tensor  # [batch], the norm of that length
+    finished: Tensor  # [batch, groups], hypotheses that each group has finished
+    tokens: Tensor  # [batch * beams, length], BOS first
     log_probs: Tensor  # [batch, beams], nats; -inf: an empty place
-    kept: Tensor  # [batch, beams], scores of finished hypotheses, best first; -inf: none yet
+    marks: list[Mark | None]  # [batch * beams], or empty where no sentence has terms
 
     @property
-    def newest(self) -> Tensor:
-        """Give the last token of each row, `[batch * beams]`."""
-        return self.tokens[:, :, -1].flatten()
+    def owners(self) -> Tensor:
+        """Give the sentence of each row, `[batch * beams]`."""
+        return self.sentences.repeat_interleave(self.log_probs.size(1))
 
     @property
     def length(self) -> int:
         """Give the number of tokens so far, BOS not counted."""
-        return self.tokens.size(2) - 1
+        return self.tokens.size(1) - 1
 
 
 def beam_search(
     step: Callable[[Tensor, Cache], Tensor],
     cache: Cache,
-    limits: Tensor,
+    sentences: Sequence[Sentence],
     config: SearchConfig,
+    device: torch.device,
 ) -> list[list[Hypothesis]]:
-    """Find the best hypotheses, at most `n_best` for each of `[batch]` sentences, best first.
+    """Find the best hypotheses, at most `n_best` for each sentence, best first.
 
-    `step(tokens [rows], cache)` gives logits `[rows, tgt_vocab]`; the cache holds `batch * beams`
-    rows, those of a sentence side by side. `limits` is the length of each, EOS included, at most.
-    The length penalty is an exponent, 0 or more. Hypotheses that were cut at the limit come after
-    all finished ones.
+    `step(tokens [rows], cache)` gives logits `[rows, tgt_vocab]`; the cache holds `beam_size` rows
+    for each sentence, side by side. Hypotheses that were cut, at the limit or where the rules left
+    no token, come after all finished ones. There is none where the model gives no numbers.
     """
-    beams, n_best = config.beam_size, config.n_best
-    found: list[list[Hypothesis]] = [[] for _ in limits]
-    state = _begin(limits, beams)
+    beams = config.beam_size
+    state = _begin(sentences, config, device)
+    rules = Rules(sentences, config.no_repeat_ngram, device)
+    coverage = (
+        Coverage(sentences, config.coverage_penalty, device) if config.uses_attention else None
+    )
+    found = Found(len(sentences), config, device)
     while len(state.sentences):
-        origins = _extend(state, next_log_probs(step(state.newest, cache)))
-        _keep_finished(state, found, config)
-        _keep_cut(state, found, config)
-        remaining = (~_is_over(state, n_best, config)).nonzero().flatten()
-        cache.select((remaining[:, None] * beams + origins[remaining]).flatten())
-        _drop(state, remaining)
-    return [_rank(hypotheses)[:n_best] for hypotheses in found]
+        log_probs = next_log_probs(step(state.tokens[:, -1], cache))
+        if coverage:
+            coverage.add(cast("Attentive", cache).attention)
+        best, live = _extend(state, log_probs, rules, found, config)
+        _keep_finished(state, best, found, coverage)
+        log_probs = _close(state, live, found, config)
+        remaining = (~_is_over(state, log_probs, found)).nonzero().flatten()
+        index = (remaining[:, None] * beams + live.origins[remaining]).flatten()
+        if not _is_identity(index, len(state.tokens)):
+            cache.select(index)
+        if coverage:
+            coverage.select(index)
+        _go_on(state, live, log_probs, remaining, index)
+    return found.best()
 
 
-def _begin(limits: Tensor, beams: int) -> BeamState:
-    # All places of a sentence are equal at first, so only one of them counts.
-    batch, device = len(limits), limits.device
+def _begin(sentences: Sequence[Sentence], config: SearchConfig, device: torch.device) -> BeamState:
+    batch, beams = len(sentences), config.beam_size
+    # All places of a group are equal at first, so only one of them counts.
     log_probs = torch.full((batch, beams), NOTHING, device=device)
-    log_probs[:, 0] = 0.0
+    log_probs[:, :: beams // config.beam_groups] = 0.0
+    limits = [sentence.limit for sentence in sentences]
+    marks: list[Mark | None] = []
+    if any(sentence.wish.terms for sentence in sentences):
+        for sentence in sentences:
+            terms = sentence.wish.terms
+            marks += [Terms(terms).begin() if terms else None] * beams
     return BeamState(
         sentences=torch.arange(batch, device=device),
-        limits=limits,
-        tokens=torch.full((batch, beams, 1), BOS, device=device),
+        limits=torch.tensor(limits, device=device),
+        ceilings=torch.tensor([config.norm(limit) for limit in limits], device=device),
+        finished=torch.zeros(batch, config.beam_groups, dtype=torch.int64, device=device),
+        tokens=torch.full((batch * beams, 1), BOS, device=device),
         log_probs=log_probs,
-        kept=torch.full((batch, beams), NOTHING, device=device),
+        marks=marks,
     )
 
 
-def _extend(state: BeamState, log_probs: Tensor) -> Tensor:
-    """Fill the places with the likeliest continuations; give each one's origin `[batch, beams]`."""
+def _extend(
+    state: BeamState, log_probs: Tensor, rules: Rules, found: Found, config: SearchConfig
+) -> tuple[Choice, Choice]:
+    """Choose the best continuations of each sentence, and the best without EOS."""
     batch, beams = state.log_probs.shape
-    # The best of all are among the best of each row, so only these need adding up.
-    each = min(beams, log_probs.size(1))
-    gains, tokens = log_probs.topk(each)  # [batch * beams, each]
-    totals = state.log_probs[:, :, None] + gains.view(batch, beams, each)
-    best, choices = totals.flatten(1).topk(beams)  # [batch, beams]
-    origins = choices.div(each, rounding_mode="floor")
-    tokens = tokens.view(batch, beams * each).gather(1, choices)
-    history = state.tokens.gather(1, origins[:, :, None].expand_as(state.tokens))
-    state.tokens = torch.cat((history, tokens[:, :, None]), dim=2)
-    places = beams - state.kept.isfinite().sum(dim=1, keepdim=True)  # [batch, 1]
-    ranks = torch.arange(beams, device=best.device)
-    state.log_probs = best.masked_fill(ranks >= places, NOTHING)
-    return origins
+    if not rules.idle:
+        rules.rule_out(log_probs, state.tokens[:, 1:], state.owners)
+    if state.marks:
+        rule_out_ends(log_probs, state.marks)
+    # The best of all are among the best of each row, so only these need adding up: as many as there
+    # are places, and EOS. Groups that choose before another take no more than that away from it.
+    gains, tokens = log_probs.topk(min(beams + 1, log_probs.size(1)))
+    if state.marks:
+        gains, tokens = widen(gains, tokens, log_probs, state.marks)
+    if state.marks or not rules.idle:
+        _keep_stuck(state, gains[:, 0].view(batch, beams), found)
+    totals = state.log_probs[:, :, None] + gains.view(batch, beams, -1)
+    tokens = tokens.view(batch, beams, -1)
+    marks = [state.marks[row : row + beams] for row in range(0, len(state.marks), beams)]
+    return choose(totals, tokens, config.beam_groups, config.diversity_penalty, marks)
 
 
-def _keep_finished(state: BeamState, found: list[list[Hypothesis]], config: SearchConfig) -> None:
-    ended = (state.tokens[:, :, -1] == EOS) & state.log_probs.isfinite()
-    _collect(state, ended, found, config, finished=True)
-    scores = state.log_probs / config.norm(state.length)
-    scores = torch.cat((state.kept, scores.masked_fill(~ended, NOTHING)), dim=1)
-    state.kept = scores.topk(state.kept.size(1)).values
-    state.log_probs = state.log_probs.masked_fill(ended, NOTHING)
+def _keep_stuck(state: BeamState, likeliest: Tensor, found: Found) -> None:
+    """Keep hypotheses as they are for which the rules left no token."""
+    stuck = likeliest.isneginf() & state.log_probs.isfinite()
+    for sentence, place in stuck.nonzero().tolist():
+        tokens = state.tokens[sentence * stuck.size(1) + place, 1:].tolist()
+        log_prob = float(state.log_probs[sentence, place])
+        found.add(int(state.sentences[sentence]), tokens, log_prob)
 
 
-def _keep_cut(state: BeamState, found: list[list[Hypothesis]], config: SearchConfig) -> None:
-    cut = (state.limits == state.length)[:, None] & state.log_probs.isfinite()
-    _collect(state, cut, found, config, finished=False)
-    state.log_probs = state.log_probs.masked_fill(cut, NOTHING)
+def _keep_finished(state: BeamState, best: Choice, found: Found, coverage: Coverage | None) -> None:
+    ended = (best.tokens == EOS) & best.log_probs.isfinite()
+    if not ended.any():
+        return
+    off = None
+    if coverage:
+        sentences = ended.nonzero()[:, 0]
+        rows = sentences * ended.size(1) + best.origins[ended]
+        off = coverage.penalties(rows, state.sentences[sentences])
+    _keep(state, best, ended, found, off)
+    groups = state.finished.size(1)
+    state.finished += ended.view(len(ended), groups, -1).sum(dim=2)
 
 
-def _collect(
-    state: BeamState,
-    which: Tensor,
-    found: list[list[Hypothesis]],
-    config: SearchConfig,
-    *,
-    finished: bool,
+def _close(state: BeamState, live: Choice, found: Found, config: SearchConfig) -> Tensor:
+    """Give the log probabilities `[batch, beams]` of what lives on: not what the limit has cut."""
+    batch, groups = state.finished.shape
+    enough = state.finished >= config.patience * (config.beam_size // groups)
+    log_probs = live.log_probs.view(batch, groups, -1).masked_fill(enough[:, :, None], NOTHING)
+    log_probs = log_probs.flatten(1)
+    cut = (state.limits == state.length + 1)[:, None] & log_probs.isfinite()
+    if cut.any():
+        _keep(state, live, cut, found)
+        log_probs = log_probs.masked_fill(cut, NOTHING)
+    return log_probs
+
+
+def _keep(
+    state: BeamState, choice: Choice, which: Tensor, found: Found, off: Tensor | None = None
 ) -> None:
-    sentences = state.sentences[:, None].expand_as(which)[which].tolist()
-    rows = state.tokens[which][:, 1:].tolist()
-    log_probs = state.log_probs[which].tolist()
-    for sentence, row, log_prob in zip(sentences, rows, log_probs, strict=True):
-        tokens = row[:-1] if finished else row
-        found[sentence].append(
-            Hypothesis(tokens, log_prob, finished, log_prob / config.norm(len(row)))
-        )
+    sentences = which.nonzero()[:, 0]
+    rows = sentences * which.size(1) + choice.origins[which]
+    written = torch.cat((state.tokens[rows, 1:], choice.tokens[which][:, None]), dim=1)
+    log_probs = choice.log_probs[which]
+    off = torch.zeros_like(log_probs) if off is None else off
+    for kept in zip(
+        state.sentences[sentences].tolist(),
+        written.tolist(),
+        log_probs.tolist(),
+        off.tolist(),
+        strict=True,
+    ):
+        found.add(*kept)
 
 
-def _is_over(state: BeamState, n_best: int, config: SearchConfig) -> Tensor:
+def _is_over(state: BeamState, log_probs: Tensor, found: Found) -> Tensor:
     """Say of each sentence whether no live hypothesis can beat its n_best-th kept one, `[batch]`.
 
-    Going on never adds to a log probability, which is negative; what can raise the score is a
-    larger penalty to divide by, and that is largest at the limit.
+    Going on never adds to a log probability, which is negative, and coverage only takes off; what
+    can raise the score is a larger norm to divide by, and that is largest at the limit.
     """
-    ceilings = torch.tensor([config.norm(limit) for limit in state.limits.tolist()])
-    reachable = state.log_probs.amax(dim=1) / ceilings.to(state.log_probs)
-    return ~(reachable > state.kept[:, n_best - 1])  # so that NaN is an end too
+    reachable = log_probs.amax(dim=1) / state.ceilings
+    return ~(reachable > found.bars[state.sentences])  # so that NaN is an end too
 
 
-def _drop(state: BeamState, remaining: Tensor) -> None:
-    state.sentences = state.sentences[remaining]
-    state.limits = state.limits[remaining]
-    state.tokens = state.tokens[remaining]
-    state.log_probs = state.log_probs[remaining]
-    state.kept = state.kept[remaining]
+def _go_on(
+    state: BeamState, live: Choice, log_probs: Tensor, remaining: Tensor, index: Tensor
+) -> None:
+    """Write the tokens, and leave sentences that are over behind."""
+    newest = live.tokens[remaining].flatten()
+    state.tokens = torch.cat((state.tokens[index], newest[:, None]), dim=1)
+    state.log_probs = log_probs[remaining]
+    if len(remaining) < len(state.sentences):
+        state.sentences = state.sentences[remaining]
+        state.limits = state.limits[remaining]
+        state.ceilings = state.ceilings[remaining]
+        state.finished = state.finished[remaining]
+    if state.marks:
+        origins = (state.marks[row] for row in index.tolist())
+        pairs = zip(origins, newest.tolist(), strict=True)
+        state.marks = [mark and mark.after(token) for mark, token in pairs]
 
 
-def _rank(hypotheses: list[Hypothesis]) -> list[Hypothesis]:
-    return sorted(hypotheses, key=lambda one: (not one.finished, -one.score))
+def _is_identity(index: Tensor, size: int) -> bool:
+    return len(index) == size and torch.equal(index, torch.arange(size, device=index.device))

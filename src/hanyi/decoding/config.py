@@ -67,8 +67,7 @@ class SearchConfig:
             value = getattr(self, name)
             if not 0 <= value < float("inf"):
                 raise ValueError(f"{name} must be 0 or more, got {value}")
-        if not 1 <= self.patience < float("inf"):
-            raise ValueError(f"patience must be 1 or more, got {self.patience}")
+        at_least("patience", self.patience, 1)
         self._check_beams()
 
     def _check_beams(self) -> None:

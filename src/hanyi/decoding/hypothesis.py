@@ -24,14 +24,18 @@ class Hypothesis:
 
 
 class Rows(Protocol):
-    """State of the model that follows the rows of a search.
-
-    A model that is asked for its attention has `attention` too, a tensor `[rows, src_len]`: what
-    the step just made read of each source token, 0 for padding.
-    """
+    """State of the model that follows the rows of a search."""
 
     def select(self, index: Tensor) -> None:
         """Make row `index[i]` the new row i."""
+
+
+class Attentive(Rows, Protocol):
+    """State of a model that tells where it looked."""
+
+    @property
+    def attention(self) -> Tensor:
+        """Give what the newest step read of each source token, `[rows, src_len]`."""
 
 
 def next_log_probs(logits: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from hanyi.decoding.beam import beam_search
 from hanyi.decoding.config import SearchConfig
 from hanyi.decoding.greedy import greedy_search
 from hanyi.decoding.hypothesis import Hypothesis, Rows
-from hanyi.decoding.sentences import Sentence
+from hanyi.decoding.sentences import Sentence, Wish
 
 Cache = TypeVar("Cache", bound=Rows)
 
@@ -31,7 +31,14 @@ def search(
     says `uses_attention`, each step leaves `cache.attention`, `[rows, src_len]`. Finished
     hypotheses come first, then those that were cut.
     """
-    limits = torch.tensor([sentence.limit for sentence in sentences], device=device)
-    if config.beam_size == 1:
+    if _is_greedy(sentences, config):
+        limits = torch.tensor([sentence.limit for sentence in sentences], device=device)
         return [[one] for one in greedy_search(step, cache, limits, config)]
-    return beam_search(step, cache, limits, config)
+    return beam_search(step, cache, sentences, config, device)
+
+
+def _is_greedy(sentences: Sequence[Sentence], config: SearchConfig) -> bool:
+    """Say whether the beam is of one and has nothing to heed, so that the simpler search does."""
+    options = config.coverage_penalty or config.no_repeat_ngram or config.patience > 1
+    free = all(one.least == 0 and one.wish == Wish() for one in sentences)
+    return config.beam_size == 1 and free and not options
