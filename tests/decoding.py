@@ -10,6 +10,7 @@ from hanyi.decoding.config import PLAIN
 DECODE: dict[str, Any] = {
     **asdict(PLAIN),
     "engine": "torch",
+    "quantization": "none",
     "ensemble": [],
     "prefix": "",
     "terms": {},

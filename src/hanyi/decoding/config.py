@@ -8,6 +8,7 @@ from hanyi.params import at_least, config, one_of
 METHODS = ("beam", "sample")
 CHOICES = ("likeliest", "mbr")
 ENGINES = ("auto", "torch", "ctranslate2")
+QUANTIZATIONS = ("none", "int8")
 
 
 @config
@@ -110,6 +111,7 @@ class DecodeConfig(SearchConfig):
     """The `decode` section: how to search, with what, and how much at once."""
 
     engine: str
+    quantization: str
     ensemble: list[str]
     prefix: str
     terms: dict[str, str]
@@ -121,6 +123,7 @@ class DecodeConfig(SearchConfig):
         """Check choices and ranges."""
         SearchConfig.__post_init__(self)  # super() does not know a class that slots made anew
         one_of("engine", self.engine, ENGINES)
+        one_of("quantization", self.quantization, QUANTIZATIONS)
         at_least("batch_tokens", self.batch_tokens, 1)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import ctranslate2
+import torch
 
 from hanyi.decoding.batches import Cost, plan, room
 from hanyi.decoding.config import SearchConfig
@@ -24,7 +25,7 @@ from hanyi.decoding.hypothesis import NEVER, Hypothesis
 from hanyi.decoding.jobs import Job, Report
 from hanyi.decoding.sentences import Sentence
 from hanyi.errors import DataError
-from hanyi.model.processes import ALONE, Processes, cores
+from hanyi.model.processes import ALONE, Processes
 from hanyi.model.transformer import Transformer
 from hanyi.tokens.vocab import EOS
 
@@ -39,14 +40,12 @@ LEAST, LARGEST = 1e-9, 8.0
 class CTranslate:
     """A model in the hands of CTranslate2."""
 
-    def __init__(
-        self, model: Transformer, quantization: str, tokens: int, processes: Processes = ALONE
-    ) -> None:
+    def __init__(self, model: Transformer, quantization: str, tokens: int) -> None:
         """Hand over a model; a batch holds at most `tokens` padded source tokens times beams."""
         self.tokens = tokens
         self.model = model
         self.device = next(model.parameters()).device
-        self.workers = max(1, cores() // processes.count) if self.device.type == "cpu" else 1
+        self.workers = torch.get_num_threads() if self.device.type == "cpu" else 1
         with tempfile.TemporaryDirectory(prefix="hanyi-ctranslate2-") as directory:
             convert(model, Path(directory), POSITIONS)
             # Workers of one thread each do not wait for one another in each small product, and

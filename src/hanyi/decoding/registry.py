@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from hanyi.decoding import ctranslate_options
 from hanyi.decoding.config import DecodeConfig
 from hanyi.decoding.engine import TorchEngine
 from hanyi.decoding.ensemble import Ensemble
@@ -29,8 +30,21 @@ def _open_torch(
     return TorchEngine(models[0] if len(models) == 1 else Ensemble(models), config.batch_tokens)
 
 
+def _open_ctranslate2(
+    models: Sequence[Transformer], config: DecodeConfig, processes: Processes
+) -> Engine:
+    from hanyi.decoding.ctranslate import CTranslate  # half a second, which others need not wait
+
+    return CTranslate(models[0], config.quantization, config.batch_tokens)
+
+
+def _torch_lacks(config: DecodeConfig) -> str | None:
+    return None if config.quantization == "none" else f"quantization {config.quantization}"
+
+
 KINDS = {
-    "torch": Kind(_open_torch, lambda _config: None, parallel=False),
+    "torch": Kind(_open_torch, _torch_lacks, parallel=False),
+    "ctranslate2": Kind(_open_ctranslate2, ctranslate_options.lacks, parallel=True),
 }
 
 
@@ -45,7 +59,7 @@ def choose_engine(config: DecodeConfig) -> str:
             "params.yaml: decode.engine",
             f"{name}, which has no {missing}",
             "an engine with all options that are set",
-            "set decode.engine to torch, or leave the option off",
+            "set decode.engine to another one, or leave the option off",
         )
     return name
 
