@@ -15,8 +15,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
+from hanyi.languages import Languages
+from hanyi.metrics.lexical import QUICK, score_all
+from hanyi.metrics.tokenizers import bleu_tokenizer
 from hanyi.params import load_section
-from hanyi.scoring.metrics import ScoreConfig, score_all
 from hanyi.scoring.pairing import Pair, by_corpus, read_pairs
 from stages.paths import DECODED, PREPARED, TOKENIZERS
 
@@ -58,7 +60,7 @@ def untrained(sources: Sequence[str]) -> list[str]:
     return [tgt.decode(hypotheses[0].tokens) for hypotheses in found]
 
 
-def table(pairs: Sequence[Pair], systems: dict[str, Translate], config: ScoreConfig) -> str:
+def table(pairs: Sequence[Pair], systems: dict[str, Translate], tokenize: str) -> str:
     """Score each system on all rows and on each corpus; give a Markdown table."""
     places = {pair.id: place for place, pair in enumerate(pairs)}
     groups = {"all": list(pairs), **by_corpus(pairs)}
@@ -69,7 +71,7 @@ def table(pairs: Sequence[Pair], systems: dict[str, Translate], config: ScoreCon
         row = [name]
         for group in groups.values():
             hypotheses = [texts[places[pair.id]] for pair in group]
-            scores = score_all(hypotheses, [pair.reference for pair in group], config)
+            scores = score_all(hypotheses, [pair.reference for pair in group], tokenize, QUICK)
             row += [f"{scores[metric].score:.1f}" for metric in ("bleu", "chrf")]
         rows.append(row)
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
@@ -85,7 +87,9 @@ def main() -> None:
         "copy of the most similar training sentence": copy_nearest,
         "trained model": lambda _: [pair.hypothesis for pair in pairs],
     }
-    sys.stdout.write(table(pairs, systems, load_section("score", ScoreConfig)))
+    target = load_section("languages", Languages).tgt
+    tokenize = bleu_tokenizer(load_section("score.tokenize", str), target)
+    sys.stdout.write(table(pairs, systems, tokenize))
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from hanyi.artifacts import read_metrics
 from hanyi.errors import ArtifactError
+from hanyi.metrics.lexical import LABELS
 from hanyi.params import flatten
-from hanyi.scoring.metrics import LABELS
 from hanyi.scoring.pairing import Pair, by_corpus, read_pairs
 from stages.harness import one_line_errors
 from stages.paths import CURVES, DECODED, FUNNEL, METRICS, PREPARED
@@ -135,9 +135,14 @@ def _scores(score: Facts) -> Table:
         table.add_column(head, justify="right")
     corpora: Mapping[str, Any] = score.tree.get("corpora", {})
     for corpus, part in [("all", score.tree), *corpora.items()]:
-        cells = [f"{part.get('rows', 0):,}", *(f"{part[name]['score']:.2f}" for name in names)]
+        cells = [f"{part.get('rows', 0):,}", *(_figure(part[name]) for name in names)]
         table.add_row(Text(corpus), *cells)
     return table
+
+
+def _figure(value: Mapping[str, Any]) -> str:
+    interval = f" ± {value['ci']:.2f}" if "ci" in value else ""
+    return f"{value['score']:.2f}{interval}"
 
 
 def _signatures(score: Facts) -> list[Text]:

@@ -12,13 +12,15 @@ from typing import Any
 import torch
 
 import hanyi
+from hanyi.languages import Languages
+from hanyi.metrics.lexical import require_tokenizer
+from hanyi.metrics.tokenizers import bleu_tokenizer
 from hanyi.model.config import ModelConfig
 from hanyi.model.devices import DEVICE_VARIABLE, pick_device, prepare_torch
 from hanyi.model.processes import Processes, join
 from hanyi.model.storage import load_weights, read_description
 from hanyi.model.transformer import Transformer
 from hanyi.params import load_section
-from hanyi.scoring.metrics import ScoreConfig
 from hanyi.tracking import Tracker
 from hanyi.training.config import TrainConfig
 from hanyi.training.corpus import Corpus
@@ -41,14 +43,16 @@ from stages.paths import CHECKPOINTS, CURVES, ENCODED, PREPARED, TOKENIZERS, TRA
 
 log = logging.getLogger("hanyi")
 
-ROOMS = ("tokens", "model", "decoding", "scoring", "training")
+ROOMS = ("tokens", "model", "decoding", "metrics", "training")
 
 
 def main(tracker: Tracker) -> Mapping[str, Any]:
     """Train, from the state of an interrupted run of the same training if there is one."""
     sizes = load_section("model", ModelConfig)
     config = load_section("train", TrainConfig)
-    score = load_section("score", ScoreConfig)
+    languages = load_section("languages", Languages)
+    tokenize = bleu_tokenizer(load_section("score.tokenize", str), languages.tgt)
+    require_tokenizer(tokenize)
     device = pick_device()
     prepare_torch()
     with join(device) as processes:
@@ -62,11 +66,11 @@ def main(tracker: Tracker) -> Mapping[str, Any]:
             corpus.texts(),
             corpus.tgt,
             config=config,
-            score=score,
+            tokenize=tokenize,
             device=device,
             processes=processes,
         )
-        what = _identity({"model": sizes, "train": config, "score": score}, corpus, device)
+        what = _identity(sizes, config, tokenize, corpus, device)
         processes.require_same(fingerprint(what), "train")
         state = StateFolder(state_root() / fingerprint(what))
         reporter = Reporter(tracker.metrics, padding)
@@ -107,14 +111,16 @@ def _model(
     return model.to(device)
 
 
-def _identity(sections: Mapping[str, Any], corpus: Corpus, device: torch.device) -> dict[str, Any]:
+def _identity(
+    sizes: ModelConfig, config: TrainConfig, tokenize: str, corpus: Corpus, device: torch.device
+) -> dict[str, Any]:
     """Give all that decides how the training goes."""
     library = Path(hanyi.__file__).parent
-    init = sections["train"].init
     return {
-        "sections": {name: dataclasses.asdict(section) for name, section in sections.items()},
+        "sections": {"model": dataclasses.asdict(sizes), "train": dataclasses.asdict(config)},
+        "tokenize": tokenize,
         **corpus.digests(),
-        "init": init and read_description(Path(init)).weights,
+        "init": config.init and read_description(Path(config.init)).weights,
         "code": code_digest([*(library / room for room in ROOMS), Path(__file__)]),
         "torch": torch.__version__,
         "device": device.type,

@@ -18,7 +18,6 @@ from hanyi.model.config import ModelConfig
 from hanyi.model.processes import ALONE, Processes
 from hanyi.model.transformer import Transformer
 from hanyi.params import parse
-from hanyi.scoring.metrics import ScoreConfig
 from hanyi.tokens.bpe import BpeConfig, Tokenizer, train_tokenizer
 from hanyi.tokens.encoding import EncodeConfig, Pair, encode_split
 from hanyi.tokens.shards import EncodedSplit
@@ -52,7 +51,8 @@ TRAIN: dict[str, Any] = {
     "precision": "fp32", "bpe_dropout": 0.0, "r_drop": 0.0, "spike": 0.0, "ema": 0.0,
     "finetune": {"max_steps": 0, "weights": {}, "learning_rate": 0.001, "warmup": 0},
 }  # fmt: skip
-SCORE = {"tokenize": "13a", "chrf_word_order": 0}
+LANGUAGES = {"src": "zh", "tgt": "en"}
+SCORE = {"tokenize": "auto"}
 
 
 def model_config(**changes: object) -> ModelConfig:
@@ -101,7 +101,7 @@ def make_corpus(
 
 def write_params(root: Path, **train: object) -> None:
     """Write the sections that train reads."""
-    sections = {"model": MODEL, "train": {**TRAIN, **train}, "score": SCORE}
+    sections = {"languages": LANGUAGES, "score": SCORE, "model": MODEL, "train": {**TRAIN, **train}}
     with (root / "params.yaml").open("w", encoding="utf-8") as file:
         YAML(typ="safe").dump(sections, file)
 
@@ -148,7 +148,7 @@ def make_validator(
         texts,
         Tokenizer.load(root / "models/tokenizers/tgt.json"),
         config=config,
-        score=parse("score", ScoreConfig, SCORE),
+        tokenize="13a",
         device=CPU,
         processes=processes,
     )

@@ -75,5 +75,10 @@ def scripts(code: str) -> tuple[str, ...]:
     return _JOINED.get(str(_parsed(code).maximize().script), ("Other",))
 
 
+def language(code: str) -> str:
+    """Give the language of a code alone: zh for cmn, zho and zh-TW."""
+    return str(_parsed(code).language)
+
+
 def _parsed(code: str) -> langcodes.Language:
     return langcodes.Language.get(langcodes.standardize_tag(code.replace("_", "-"), macro=True))

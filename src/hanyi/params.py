@@ -16,6 +16,19 @@ from typing_extensions import dataclass_transform
 from hanyi.errors import HanyiError, ParamsError
 
 PARAMS_FILE = Path("params.yaml")
+SECTIONS = (
+    "languages",
+    "fetch",
+    "prepare",
+    "tokenizers",
+    "encode",
+    "model",
+    "train",
+    "decode",
+    "score",
+    "check",
+)
+"""All that params.yaml may hold; a misspelt section would otherwise go unread."""
 KEY_FAULTS = {"missing": "missing", "unexpected_keyword_argument": "unknown key"}
 
 Section = TypeVar("Section")
@@ -68,15 +81,21 @@ def read_params(path: Path = PARAMS_FILE) -> dict[str, Any]:
 
 
 def load_section(section: str, kind: type[Section], path: Path = PARAMS_FILE) -> Section:
-    """Read one section into its config dataclass.
+    """Read one section into its config dataclass, or one value by its dotted path.
 
-    Raises `ParamsError` that lists every fault of the section with its dotted path.
+    Raises `ParamsError` that lists every fault of the section with its dotted path, and for a
+    section that nothing reads.
     """
-    params = read_params(path)
-    if section not in params:
-        names = ", ".join(params)
-        raise ParamsError(f"{path}: {section}", f"no such section among {names}", "it", "add it")
-    return parse(section, kind, params[section], where=str(path))
+    values: Any = read_params(path)
+    if unknown := [name for name in values if name not in SECTIONS]:
+        found = f"unknown section {', '.join(map(str, unknown))}"
+        raise ParamsError(path, found, f"{', '.join(SECTIONS)}", "rename or remove it")
+    for key in section.split("."):
+        if not isinstance(values, Mapping) or key not in values:
+            names = ", ".join(map(str, values)) if isinstance(values, Mapping) else "nothing"
+            raise ParamsError(f"{path}: {section}", f"no {key} among {names}", "it", "add it")
+        values = values[key]
+    return parse(section, kind, values, where=str(path))
 
 
 def parse(section: str, kind: type[Section], values: object, where: str = "params.yaml") -> Section:

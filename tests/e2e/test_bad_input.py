@@ -45,6 +45,7 @@ PARAMETERS: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     "no such column": ({"fetch.reading.src_column": 7}, "fetch", ["train.tsv", "7"]),
     "wrong delimiter": ({"fetch.reading.delimiter": ";"}, "fetch", ["train.tsv", "delimiter"]),
     "tokenizer of BLEU": ({"score.tokenize": "klingon"}, "score", ["klingon", "13a"]),
+    "tokenizer of another language": ({"score.tokenize": "zh"}, "train", ["zh for en", "13a"]),
 }
 
 

@@ -26,11 +26,16 @@ HYPOTHESES = {
 }
 
 
+def write_params(folder: Path, target: str = "en", **score: object) -> None:
+    values = {"tokenize": "auto", "comet": None, "tokenized_references": False, **score}
+    params = {"languages": {"src": "fr", "tgt": target}, "score": values}
+    (folder / "params.yaml").write_text(json.dumps(params), encoding="utf-8")
+
+
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    params = "score:\n  tokenize: 13a\n  chrf_word_order: 2\n"
-    (tmp_path / "params.yaml").write_text(params)
+    write_params(tmp_path)
     (tmp_path / "data" / "prepared").mkdir(parents=True)
     (tmp_path / "data" / "decoded").mkdir()
     columns = {
@@ -57,11 +62,17 @@ def test_scores_equal_sacrebleu_for_all_and_for_each_corpus(workspace: Path) -> 
         assert found["rows"] == len(keys)
         for name, metric in {
             "bleu": sacrebleu.BLEU(),
-            "chrf": sacrebleu.CHRF(word_order=2),
+            "chrf": sacrebleu.CHRF(),
+            "chrf_pp": sacrebleu.CHRF(word_order=2),
+            "ter": sacrebleu.TER(),
         }.items():
             assert found[name]["score"] == metric.corpus_score(texts, references).score
             assert found[name]["signature"] == str(metric.get_signature())
-    assert set(metrics) == {"rows", "bleu", "chrf", "corpora"}
+            resampled = metric.corpus_score(texts, references, n_bootstrap=1000)
+            assert found[name]["ci"] == pytest.approx(resampled._ci, abs=1e-4)
+            assert set(found[name]) == {"score", "ci", "signature"}
+    assert set(metrics) == {"rows", "bleu", "chrf", "chrf_pp", "ter", "corpora"}
+    assert set(metrics["corpora"]) == {"everyday", "hsk"}
 
 
 def test_a_lost_translation_is_one_line(workspace: Path) -> None:
@@ -72,6 +83,14 @@ def test_a_lost_translation_is_one_line(workspace: Path) -> None:
 
 
 def test_an_unknown_tokenizer_is_one_line(workspace: Path) -> None:
-    (workspace / "params.yaml").write_text("score: {tokenize: 14a, chrf_word_order: 0}\n")
+    write_params(workspace, tokenize="14a")
     with pytest.raises(ParamsError, match=r"params\.yaml: score: tokenize must be one of"):
+        main(Tracker())
+
+
+def test_the_tokenizer_follows_the_language_and_a_mismatch_is_one_line(workspace: Path) -> None:
+    write_params(workspace, target="zh")
+    assert "tok:zh" in main(Tracker())["bleu"]["signature"]
+    write_params(workspace, target="zh", tokenize="13a")
+    with pytest.raises(ParamsError, match=r"score\.tokenize: 13a for zh"):
         main(Tracker())

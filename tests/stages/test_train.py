@@ -27,7 +27,7 @@ from hanyi.training.state import StateFolder
 from hanyi.training.trainer import Trainer
 from stages import train
 from stages.paths import CHECKPOINTS, CURVES, TRANSFORMER
-from tests.training import CPU, SCORE, die, in_child, make_corpus, write_params
+from tests.training import CPU, die, in_child, make_corpus, write_params
 
 OUTPUTS = (TRANSFORMER, CHECKPOINTS, CURVES)
 
@@ -341,4 +341,14 @@ def test_faults_of_parameters(place: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("HANYI_DEVICE", "tpu")
     with pytest.raises(ParamsError, match="tpu"):
         train.main(Tracker())
-    assert SCORE["tokenize"] == "13a"
+    monkeypatch.delenv("HANYI_DEVICE")
+    path = Path("params.yaml")
+    params = path.read_text("utf-8")
+    write_text(path, params.replace("tokenize: auto", "tokenize: zh"))
+    with pytest.raises(ParamsError, match=r"score\.tokenize: zh for en"):
+        train.main(Tracker())
+    # Told before training, though only the first validation needs it.
+    write_text(path, params.replace("tgt: en", "tgt: ja"))
+    monkeypatch.setitem(sys.modules, "MeCab", None)
+    with pytest.raises(DataError, match=r"score\.tokenize: ja-mecab cannot be had"):
+        train.main(Tracker())

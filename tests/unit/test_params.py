@@ -100,7 +100,7 @@ def test_all_faults_are_told_together(tmp_path: Path) -> None:
 
 def test_a_missing_section_names_those_there(tmp_path: Path) -> None:
     line = fault(tmp_path, "train: {}\nscore: {}\n")
-    assert "no such section among train, score" in line
+    assert "model: no model among train, score" in line
 
 
 @pytest.mark.parametrize(
@@ -157,3 +157,21 @@ def test_shared_range_checks() -> None:
             at_least("layers", value, 1)
     with pytest.raises(ValueError, match="norm must be one of pre, post, got none"):
         one_of("norm", "none", ("pre", "post"))
+
+
+def test_a_section_that_nothing_reads_is_refused_with_the_list(tmp_path: Path) -> None:
+    line = fault(tmp_path, GOOD + "modle: {heads: 8}\n")
+    assert "unknown section modle" in line
+    assert "languages, fetch, prepare" in line
+
+
+def test_one_value_is_read_by_its_dotted_path(tmp_path: Path) -> None:
+    path = tmp_path / "params.yaml"
+    path.write_text(GOOD, encoding="utf-8")
+    assert load_section("model.inner.rate", float, path) == 1e-05
+    with pytest.raises(ParamsError, match=r"model\.norm: .*integer"):
+        load_section("model.norm", int, path)
+    with pytest.raises(ParamsError, match=r"model\.inner\.beta: no beta among rate"):
+        load_section("model.inner.beta", float, path)
+    with pytest.raises(ParamsError, match=r"model\.tie\.knot: no knot among nothing"):
+        load_section("model.tie.knot", float, path)

@@ -10,16 +10,15 @@ import torch
 from torch.nn import functional as F
 
 from hanyi.errors import ArtifactError
+from hanyi.metrics.lexical import QUICK, score_all
 from hanyi.model.processes import Processes
-from hanyi.params import parse
-from hanyi.scoring.metrics import ScoreConfig, bleu, chrf
 from hanyi.tokens.batches import collate
 from hanyi.tokens.bpe import Tokenizer
 from hanyi.tokens.vocab import PAD
 from hanyi.training.trainer import Trainer
 from hanyi.training.validation import GREEDY, Evaluation, Validator, translate_ids
 from tests.processes import in_processes
-from tests.training import CPU, SCORE, make_corpus, make_trainer, make_validator, train_config
+from tests.training import CPU, make_corpus, make_trainer, make_validator, train_config
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +58,6 @@ def test_scores_are_those_of_greedy_translations_against_the_prepared_text(
     sources = [validate.split.src(int(row)).tolist() for row in validate.rows]
     best = translate_ids(model, sources, GREEDY, tokens=50)
     hypotheses = [tokenizer.decode(one[0].tokens) for one in best]
-    score = parse("score", ScoreConfig, SCORE)
     found = validate(model, None)
     everything = list(range(len(ids)))
     for name, places in {
@@ -70,7 +68,8 @@ def test_scores_are_those_of_greedy_translations_against_the_prepared_text(
         assert places
         scores = found.scores if name is None else found.corpora[name]
         pair = [hypotheses[i] for i in places], [frame.tgt[ids[i]] for i in places]
-        assert scores == {"bleu": bleu(*pair, score).score, "chrf": chrf(*pair, score).score}
+        expected = score_all(*pair, "13a", QUICK)
+        assert scores == {metric: one.score for metric, one in expected.items()}
     for sample in found.samples:
         place = frame.src[ids].tolist().index(sample.src)
         assert sample.reference == frame.tgt[ids[place]]
@@ -104,10 +103,9 @@ def test_a_look_changes_nothing(trainer: Trainer) -> None:
 
 def test_rows_without_text_are_a_mixed_artifact(trainer: Trainer) -> None:
     split = trainer.validate.split
-    score = parse("score", ScoreConfig, SCORE)
     with pytest.raises(ArtifactError, match=r"no text for id 100\d"):
         Validator(
-            split, {}, trainer.validate.tokenizer, config=train_config(), score=score, device=CPU
+            split, {}, trainer.validate.tokenizer, config=train_config(), tokenize="13a", device=CPU
         )
 
 

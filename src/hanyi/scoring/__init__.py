@@ -1,1 +1,1 @@
-"""How good the translations are, with the signature that makes each figure comparable."""
+"""How good the translations of the test split are, how sure that is, and whether it suffices."""

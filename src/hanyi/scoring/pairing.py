@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from hanyi.errors import ArtifactError
 
@@ -53,6 +55,12 @@ def by_corpus(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
     for pair in pairs:
         groups[pair.corpus].append(pair)
     return groups
+
+
+def places_by_corpus(pairs: Sequence[Pair]) -> dict[str, NDArray[np.int64]]:
+    """Give the places of the pairs of each corpus, names in order."""
+    names = np.array([pair.corpus for pair in pairs])
+    return {str(name): np.flatnonzero(names == name) for name in np.unique(names)}
 
 
 def _read_references(path: Path) -> dict[int, tuple[str, str, str]]:

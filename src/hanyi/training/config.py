@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from hanyi.metrics.lexical import QUICK
 from hanyi.params import at_least, config, one_of
-from hanyi.scoring.metrics import METRICS
 from hanyi.training.schedule import SCHEDULES
 
 
@@ -74,7 +74,7 @@ class TrainConfig:
         at_least("max_steps", 1 if self.max_steps is None else self.max_steps, 1)
         at_least("max_epochs", 1 if self.max_epochs is None else self.max_epochs, 1)
         one_of("schedule", self.schedule, SCHEDULES)
-        one_of("select", self.select, ("loss", *METRICS))
+        one_of("select", self.select, ("loss", *QUICK))
         _rate(self.learning_rate)
         for name in ("label_smoothing", "bpe_dropout", "ema"):
             _share(name, getattr(self, name))

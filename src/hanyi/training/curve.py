@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hanyi.artifacts import METRIC_DIGITS
-from hanyi.scoring.metrics import LABELS, METRICS
+from hanyi.metrics.lexical import LABELS, QUICK
 
 COLUMNS = (
     "step",
@@ -16,7 +16,7 @@ COLUMNS = (
     "train_loss",
     "valid_loss",
     "perplexity",
-    *METRICS,
+    *QUICK,
     "learning_rate",
 )
 
@@ -49,7 +49,7 @@ def write_picture(path: Path, history: Sequence[Row], best_step: int) -> None:
     losses, scores = figure.subplots(1, 2)
     for axes, names, title in (
         (losses, ("train_loss", "valid_loss"), "Loss (nats a token)"),
-        (scores, tuple(METRICS), "Greedy translations of valid (0 to 100)"),
+        (scores, QUICK, "Greedy translations of valid (0 to 100)"),
     ):
         for name in names:
             steps = [row["step"] for row in history]
@@ -73,7 +73,7 @@ def write_samples(path: Path, history: Sequence[Row]) -> None:
     """Write the sample translations of every validation as Markdown, the newest first."""
     lines = ["# Sample translations of the valid split", ""]
     for row in reversed(history):
-        scores = ", ".join(f"{LABELS.get(name, name)} {row[name]:.1f}" for name in METRICS)
+        scores = ", ".join(f"{LABELS.get(name, name)} {row[name]:.1f}" for name in QUICK)
         lines += [f"## Update {row['step']} ({scores})", ""]
         for sample in row["samples"]:
             lines += [

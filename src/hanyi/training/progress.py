@@ -6,11 +6,11 @@ import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from hanyi.scoring.metrics import METRICS
+from hanyi.metrics.lexical import QUICK
 from hanyi.training.averages import Weights
 from hanyi.training.validation import Evaluation, Sample
 
-CRITERIA = ("loss", *METRICS)
+CRITERIA = ("loss", *QUICK)
 """What a checkpoint can be the best by."""
 
 

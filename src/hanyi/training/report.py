@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from hanyi.metrics.lexical import LABELS
 from hanyi.progress import Bar, clock, on_terminal
-from hanyi.scoring.metrics import LABELS
 from hanyi.training.validation import Evaluation
 
 log = logging.getLogger("hanyi.training")

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from hanyi.decoding.config import PLAIN
 from hanyi.decoding.engine import translate_ids
 from hanyi.errors import ArtifactError
+from hanyi.metrics.lexical import QUICK, score_all
 from hanyi.model.processes import ALONE, Processes
 from hanyi.model.transformer import Transformer
-from hanyi.scoring.metrics import ScoreConfig, score_all
 from hanyi.tokens.batches import plan
 from hanyi.tokens.bpe import Tokenizer
 from hanyi.tokens.shards import EncodedSplit
@@ -71,15 +71,18 @@ class Validator:
         tokenizer: Tokenizer,
         *,
         config: TrainConfig,
-        score: ScoreConfig,
+        tokenize: str,
         device: torch.device,
         processes: Processes = ALONE,
     ) -> None:
-        """Choose the rows to translate; raise `ArtifactError` when a row has no text in `texts`."""
+        """Choose the rows to translate; raise `ArtifactError` when a row has no text in `texts`.
+
+        `tokenize` is BLEU's tokenizer.
+        """
         self.split = split
         self.tokenizer = tokenizer
         self.config = config
-        self.score = score
+        self.tokenize = tokenize
         self.device = device
         self.processes = processes
         lengths = (split.src_lengths, split.tgt_lengths)
@@ -145,7 +148,8 @@ class Validator:
         chosen = [hypotheses[place] for place in places]
         references = [self.texts[place].tgt for place in places]
         return {
-            name: result.score for name, result in score_all(chosen, references, self.score).items()
+            name: result.score
+            for name, result in score_all(chosen, references, self.tokenize, QUICK).items()
         }
 
     def _samples(self, hypotheses: Sequence[str]) -> tuple[Sample, ...]:

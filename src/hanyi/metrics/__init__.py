@@ -1,0 +1,1 @@
+"""Metrics of translations, each with the signature that makes its figures comparable."""
