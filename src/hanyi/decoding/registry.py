@@ -31,7 +31,7 @@ def _open_torch(
 
 
 def _open_ctranslate2(
-    models: Sequence[Transformer], config: DecodeConfig, processes: Processes
+    models: Sequence[Transformer], config: DecodeConfig, _processes: Processes
 ) -> Engine:
     from hanyi.decoding.ctranslate import CTranslate  # half a second, which others need not wait
 
