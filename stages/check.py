@@ -34,6 +34,9 @@ def main(arguments: Sequence[str]) -> int:
     flags = parser.parse_args(arguments)
     config = load_section("check", CheckConfig)
     revision = flags.baseline or config.baseline
+    if not (config.floors or (revision and config.max_drop)):
+        found = "no floors, and no baseline with a max_drop"
+        raise ParamsError("check", found, "something to hold the scores against", "set one of them")
     current = flatten(read_metrics(SCORES))
     baseline = flatten(_committed(revision)) if revision else None
     verdicts = judge(current, baseline, config)

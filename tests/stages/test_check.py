@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hanyi.errors import HanyiError
+from hanyi.errors import HanyiError, ParamsError
 from stages.check import main
 
 PARAMS = """\
@@ -97,6 +97,15 @@ def test_another_signature_stops(capsys: pytest.CaptureFixture[str]) -> None:
     scores(30.0, 50.0, signature="two")
     assert main(["--baseline", "HEAD"]) == 1
     assert "other signature" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("drops", ["{}", "{bleu.score: 1.0}"])
+def test_a_gate_that_checks_nothing_is_no_gate(drops: str) -> None:
+    Path("params.yaml").write_text(f"check: {{floors: {{}}, baseline: null, max_drop: {drops}}}\n")
+    with pytest.raises(ParamsError, match="check: no floors, and no baseline with a max_drop"):
+        main([])
+    if drops != "{}":
+        assert main(["--baseline", "main"]) == 0
 
 
 def test_markdown_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:

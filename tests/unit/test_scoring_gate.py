@@ -74,6 +74,24 @@ def test_a_part_is_held_against_its_own_signature() -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "before", "expected"),
+    [
+        (60.0, None, "ok"),
+        (60.1, None, "over floor"),
+        (59.0, 58.0, "ok"),
+        (59.0, 57.9, "rose"),
+        (40.0, 58.0, "ok"),
+        (59.0, math.nan, "rose"),
+    ],
+)
+def test_of_some_metrics_less_is_better(value: float, before: float | None, expected: str) -> None:
+    for name in ("ter.score", "corpora.hsk.ter.score", "health.empty"):
+        config = CheckConfig(floors={name: 60.0}, baseline=None, max_drop={name: 1.0})
+        baseline = None if before is None else {name: before}
+        assert judge({name: value}, baseline, config)[0].outcome == expected
+
+
+@pytest.mark.parametrize(
     ("key", "value", "part"),
     [
         ("max_drop", {"bleu.score": -1.0}, "max_drop.bleu.score must be 0 or more"),

@@ -1,4 +1,4 @@
-"""The gate: which metrics are missing, not finite, under their floor or fell too far."""
+"""The gate: which metrics are missing, not finite, worse than allowed or fell too far."""
 
 from __future__ import annotations
 
@@ -6,23 +6,32 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from hanyi.metrics.lexical import METRICS
 from hanyi.params import config
 
 # Metrics files hold 6 digits; a fall of exactly the allowed drop must not fail by rounding.
 TOLERANCE = 1e-6
+
+LOWER_IS_BETTER = {
+    "health",  # counts and shares of what is wrong
+    *(name for name, metric in METRICS.items() if not metric.higher_is_better),
+}
+"""Parts of a dotted name; such a value fails over its floor and by rising."""
 
 OK = "ok"
 NEW = "ok, new"
 MISSING = "missing"
 NOT_FINITE = "not finite"
 UNDER_FLOOR = "under floor"
+OVER_FLOOR = "over floor"
 FELL = "fell"
+ROSE = "rose"
 OTHER_SIGNATURE = "other signature"
 
 
 @config
 class CheckConfig:
-    """The `check` section: floors and allowed falls by dotted name in metrics/score.json."""
+    """The `check` section: worst values and allowed falls by dotted name in metrics/score.json."""
 
     floors: dict[str, float]
     baseline: str | None
@@ -72,6 +81,7 @@ def _judge(
     config: CheckConfig,
 ) -> Verdict:
     value = _number(current.get(name))
+    sign = -1 if LOWER_IS_BETTER & set(name.split(".")) else 1
     floor = config.floors.get(name)
     compared = baseline is not None and name in config.max_drop
     drop = config.max_drop[name] if compared else None
@@ -80,16 +90,16 @@ def _judge(
         outcome = MISSING
     elif not math.isfinite(value):
         outcome = NOT_FINITE
-    elif floor is not None and value < floor - TOLERANCE:
-        outcome = UNDER_FLOOR
+    elif floor is not None and sign * (value - floor) < -TOLERANCE:
+        outcome = UNDER_FLOOR if sign > 0 else OVER_FLOOR
     elif drop is None:
         outcome = OK
     elif before is None:
         outcome = NEW
     elif _signature(name, current) != _signature(name, baseline or {}):
         outcome = OTHER_SIGNATURE
-    elif not before - value <= drop + TOLERANCE:  # so written, a NaN before fails too
-        outcome = FELL
+    elif not sign * (before - value) <= drop + TOLERANCE:  # so written, a NaN before fails too
+        outcome = FELL if sign > 0 else ROSE
     else:
         outcome = OK
     return Verdict(name, value, floor, before, drop, outcome)
