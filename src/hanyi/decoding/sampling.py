@@ -12,10 +12,14 @@ from typing import TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
-from hanyi.decoding.config import SamplingConfig
+from hanyi.decoding.config import SamplingConfig, SearchConfig
 from hanyi.decoding.hypothesis import Hypothesis, Rows, next_log_probs
+from hanyi.decoding.rules import Rules
+from hanyi.decoding.sentences import Sentence
 from hanyi.tokens.vocab import BOS, EOS
 
 Cache = TypeVar("Cache", bound=Rows)
@@ -23,50 +27,69 @@ Cache = TypeVar("Cache", bound=Rows)
 FEW = 64
 """Likeliest tokens to look at first for a nucleus; sorting the whole vocabulary is slow."""
 
+BLOCK = 128  # tokens
+
+BELOW_ONE = 1 - 2.0**-52
+"""The largest of the numbers that decide; a larger one could round up to the whole sum."""
+
 
 def sample(
     step: Callable[[Tensor, Cache], Tensor],
     cache: Cache,
-    limits: Tensor,
-    *,
-    rows: Sequence[int],
-    samples: int,
-    config: SamplingConfig,
+    sentences: Sequence[Sentence],
+    config: SearchConfig,
+    device: torch.device,
 ) -> list[list[Hypothesis]]:
-    """Draw `samples` translations of each of `[batch]` sentences, in the order of their numbers.
+    """Draw `n_best` translations of each sentence: finished ones first, the best score first.
 
-    `step(tokens [rows], cache)` gives logits `[rows, tgt_vocab]`; the cache begins with one row for
-    each sentence. `limits` is the length of each, EOS included, at most; `rows` are the numbers by
-    which sentences are known to the draws. Samples leave the batch as they end. The log probability
-    is the model's own, as if nothing were cut off and the temperature were 1.
+    `step(tokens [rows], cache)` gives logits `[rows, tgt_vocab]`; the cache holds `n_best` rows for
+    each sentence, side by side, and a sentence leaves it when all its samples have ended. The log
+    probability is the model's own, as if nothing were cut off and the temperature were 1.
     """
-    device, longest = limits.device, int(limits.max())
-    draws = torch.from_numpy(_draws(rows, samples, config.seed, longest)).to(device)
-    owners = torch.arange(len(limits), device=device).repeat_interleave(samples)
-    limits = limits[owners]  # [batch * samples], and so are all that follow
-    cache.select(owners)
-    written = torch.full((len(limits), longest), EOS, device=device)
+    if any(sentence.wish.terms for sentence in sentences):
+        raise ValueError("sampling cannot heed terms")
+    samples = config.n_best
+    limits = torch.tensor([one.limit for one in sentences], device=device)
+    limits = limits.repeat_interleave(samples)  # [batch * samples], and so are all that follow
+    owners = torch.arange(len(sentences), device=device).repeat_interleave(samples)
+    longest = int(limits.max())
+    numbers = [sentence.number for sentence in sentences]
+    draws = torch.from_numpy(_draws(numbers, samples, config.sampling.seed, longest)).to(device)
+    rules = Rules(sentences, config.no_repeat_ngram, device)
+    written = torch.full((len(limits), longest), BOS, device=device)
+    lengths = torch.zeros_like(limits)
     log_probs = torch.zeros(len(limits), device=device)
-    alive = torch.arange(len(limits), device=device)
-    tokens = torch.full_like(alive, BOS)
+    alive = torch.ones(len(limits), dtype=torch.bool, device=device)
+    rows = torch.arange(len(limits), device=device)  # those that are in the cache
+    tokens = torch.full_like(rows, BOS)
     for length in range(longest):
         gains = next_log_probs(step(tokens, cache))
-        tokens = draw(gains, draws[alive, length], config)
-        log_probs[alive] += gains.gather(1, tokens[:, None])[:, 0]
-        written[alive, length] = tokens
-        going = ((tokens != EOS) & (length + 1 < limits[alive])).nonzero().flatten()
-        if not len(going):
-            break
-        if len(going) < len(alive):
-            alive, tokens = alive[going], tokens[going]
-            cache.select(going)
+        if not rules.idle:
+            rules.rule_out(gains, written[rows, :length], owners[rows])
+            alive[rows] &= ~gains.amax(dim=1).isneginf()  # cut: the rules left no token
+        tokens = draw(gains, draws[rows, length], config.sampling)
+        written[rows, length] = tokens
+        gains = gains.gather(1, tokens[:, None])[:, 0]
+        log_probs[rows] += gains.masked_fill(~alive[rows], 0)
+        lengths[rows] += alive[rows]
+        alive[rows] &= (tokens != EOS) & (length + 1 < limits[rows])
+        left = alive[rows].view(-1, samples).any(dim=1).repeat_interleave(samples)
+        if not left.all():
+            kept = left.nonzero().flatten()
+            if not len(kept):
+                break
+            rows, tokens = rows[kept], tokens[kept]
+            cache.select(kept)
     found = [
-        _hypothesis(row[:limit], log_prob)
-        for row, limit, log_prob in zip(
-            written.tolist(), limits.tolist(), log_probs.tolist(), strict=True
+        _hypothesis(row[:length], log_prob, config)
+        for row, length, log_prob in zip(
+            written.tolist(), lengths.tolist(), log_probs.tolist(), strict=True
         )
     ]
-    return [found[start : start + samples] for start in range(0, len(found), samples)]
+    return [
+        sorted(found[start : start + samples], key=lambda one: (not one.finished, -one.score))
+        for start in range(0, len(found), samples)
+    ]
 
 
 def draw(log_probs: Tensor, numbers: Tensor, config: SamplingConfig) -> Tensor:
@@ -76,53 +99,66 @@ def draw(log_probs: Tensor, numbers: Tensor, config: SamplingConfig) -> Tensor:
     the likeliest of these that make up `top_p` of their probability (Holtzman et al. 2020, 3.1);
     0 and 1 switch the latter two off.
     """
-    best = log_probs.amax(dim=1, keepdim=True)
-    weights = ((log_probs - best) / config.temperature).double().exp()
-    if config.top_k == 0 and config.top_p == 1:
-        return _invert(weights.cumsum(dim=1), numbers)
-    weights, tokens = _truncate(weights, config.top_k or weights.size(1), config.top_p)
-    return tokens.gather(1, _invert(weights.cumsum(dim=1), numbers)[:, None])[:, 0]
+    scaled = (log_probs - log_probs.amax(dim=1, keepdim=True)) / config.temperature
+    if not 0 < config.top_k < scaled.size(1):
+        return _pick(scaled.exp_(), numbers, config.top_p)
+    scaled, tokens = scaled.topk(config.top_k)
+    return tokens.gather(1, _pick(scaled.exp_(), numbers, config.top_p)[:, None])[:, 0]
 
 
-def _truncate(weights: Tensor, top_k: int, top_p: float) -> tuple[Tensor, Tensor]:
-    """Give the weights and numbers of the tokens that may be drawn, likeliest first."""
-    top_k = min(top_k, weights.size(1))
-    if top_p == 1:
-        kept = weights.topk(top_k)
-        return kept.values, kept.indices
-    looked = min(FEW, top_k)
-    total = weights.topk(top_k).values.sum(1) if top_k < weights.size(1) else weights.sum(1)
-    while True:
-        kept = weights.topk(looked)
-        sums = kept.values.cumsum(dim=1)
-        if looked == top_k or bool((sums[:, -1] >= top_p * total).all()):
-            break
-        looked = min(8 * looked, top_k)
-    # A token stays when those before it do not make up the share yet.
-    short = sums - kept.values < top_p * total[:, None]
-    return kept.values * short, kept.indices
+def _pick(weights: Tensor, numbers: Tensor, top_p: float) -> Tensor:
+    """Pick a place of each row of `[rows, places]`, with a probability as its weight says."""
+    if top_p < 1:
+        return _pick_likely(weights, numbers, top_p * weights.sum(dim=1), FEW)
+    # Sums of all weights in double precision would take longer than the step of the model, so a
+    # block is picked first, then a place in it.
+    blocks = functional.pad(weights, (0, -weights.size(1) % BLOCK)).view(len(weights), -1, BLOCK)
+    chosen, rest = _invert(blocks.sum(dim=2), numbers)
+    block = blocks[torch.arange(len(blocks), device=blocks.device), chosen]
+    return chosen * BLOCK + _invert(block, rest)[0]
 
 
-def _invert(sums: Tensor, numbers: Tensor) -> Tensor:
-    """Find the first place of each row whose sum exceeds that share of the last sum."""
+def _pick_likely(weights: Tensor, numbers: Tensor, mass: Tensor, looked: int) -> Tensor:
+    """Pick among the fewest of the heaviest places of each row that make up its mass, `[rows]`."""
+    looked = min(looked, weights.size(1))
+    kept = weights.topk(looked)
+    sums = kept.values.cumsum(dim=1, dtype=torch.double)
+    within = sums - kept.values < mass[:, None]  # those before it do not make it up yet
+    places, _ = _invert(kept.values * within, numbers)
+    picked = kept.indices.gather(1, places[:, None])[:, 0]
+    short = (sums[:, -1] < mass).nonzero().flatten()
+    if looked < weights.size(1) and len(short):
+        picked[short] = _pick_likely(weights[short], numbers[short], mass[short], 8 * looked)
+    return picked
+
+
+def _invert(weights: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
+    """Find the place of each row of `[rows, places]` in which its share of the sum is reached.
+
+    Gives the places, and how far into each the share goes, which is a number in [0, 1) too.
+    """
+    sums = weights.cumsum(dim=1, dtype=torch.double)
     targets = (numbers * sums[:, -1])[:, None]
-    places = torch.searchsorted(sums, targets, right=True)[:, 0]
-    return places.clamp(max=sums.size(1) - 1)  # where weights are no numbers
+    places = torch.searchsorted(sums, targets, right=True)
+    places = places.clamp(max=weights.size(1) - 1)  # where weights are no numbers
+    width = weights.gather(1, places)
+    rest = (targets - sums.gather(1, places) + width) / width
+    return places[:, 0], rest[:, 0].clamp(0, BELOW_ONE)
 
 
-def _draws(rows: Sequence[int], samples: int, seed: int, length: int) -> np.ndarray:
+def _draws(rows: Sequence[int], samples: int, seed: int, length: int) -> NDArray[np.float64]:
     """Give numbers in [0, 1) as `[batch * samples, length]`."""
     keys = (
         np.random.SeedSequence(seed, spawn_key=(row, sample))
         for row in rows
         for sample in range(samples)
     )
-    # Of the 64 bits, 52 are used: more could round up to 1.
     raw = np.stack([np.random.Philox(key).random_raw(length) for key in keys])
-    return (raw >> np.uint64(12)) * 2.0**-52
+    numbers: NDArray[np.float64] = (raw >> np.uint64(12)) * 2.0**-52
+    return numbers
 
 
-def _hypothesis(row: list[int], log_prob: float) -> Hypothesis:
-    if EOS in row:
-        return Hypothesis(row[: row.index(EOS)], log_prob, finished=True)
-    return Hypothesis(row, log_prob, finished=False)
+def _hypothesis(row: list[int], log_prob: float, config: SearchConfig) -> Hypothesis:
+    finished = row[-1:] == [EOS]
+    score = log_prob / config.norm(len(row))
+    return Hypothesis(row[:-1] if finished else row, log_prob, finished, score)

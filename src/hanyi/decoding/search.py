@@ -12,6 +12,7 @@ from hanyi.decoding.beam import beam_search
 from hanyi.decoding.config import SearchConfig
 from hanyi.decoding.greedy import greedy_search
 from hanyi.decoding.hypothesis import Hypothesis, Rows
+from hanyi.decoding.sampling import sample
 from hanyi.decoding.sentences import Sentence, Wish
 
 Cache = TypeVar("Cache", bound=Rows)
@@ -31,6 +32,8 @@ def search(
     says `uses_attention`, each step leaves `cache.attention`, `[rows, src_len]`. Finished
     hypotheses come first, then those that were cut.
     """
+    if config.method == "sample":
+        return sample(step, cache, sentences, config, device)
     if _is_greedy(sentences, config):
         limits = torch.tensor([sentence.limit for sentence in sentences], device=device)
         return [[one] for one in greedy_search(step, cache, limits, config)]
