@@ -88,7 +88,8 @@ def _translate_batch(model: Model, jobs: list[Job], config: SearchConfig) -> lis
     device = next(model.parameters()).device
     memory = model.encode(_pad([job.source for job in jobs]).to(device))
     asked = [job.sentence(config) for job in jobs]
-    found = search(model.step, model.start(memory, config.places), asked, config, device)
+    step = model.step_attending if config.uses_attention else model.step
+    found = search(step, model.start(memory, config.places), asked, config, device)
     require_numbers(found)
     return found
 

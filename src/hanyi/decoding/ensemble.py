@@ -43,6 +43,9 @@ class Model(Protocol):
     def step(self, tokens: Tensor, cache: Any) -> Tensor:
         """Map the newest tokens `[rows]` to logits `[rows, tgt_vocab]`."""
 
+    def step_attending(self, tokens: Tensor, cache: Any) -> Tensor:
+        """Do the same, and leave `cache.attention`, `[rows, src_len]`."""
+
     def decode(self, tgt_in: Tensor, memory: Any) -> Tensor:
         """Map `[batch, tgt_len]`, BOS first, to hidden states."""
 
@@ -56,6 +59,7 @@ class EnsembleCache:
     """The state of each model, whose rows move together."""
 
     caches: list[Cache]
+    attention: Tensor | None = None  # [rows, src_len], the mean of the models', if asked for
 
     def select(self, index: Tensor) -> None:
         """Make row `index[i]` the new row i."""
@@ -97,6 +101,14 @@ class Ensemble(nn.Module):
         """Map the newest tokens `[rows]` to log probabilities `[rows, tgt_vocab]`, in nats."""
         pairs = zip(self._each(), cache.caches, strict=True)
         return mean_log_probs([model.step(tokens, kept) for model, kept in pairs])
+
+    def step_attending(self, tokens: Tensor, cache: EnsembleCache) -> Tensor:
+        """Do the same, and leave in the cache what was read of each source token."""
+        pairs = zip(self._each(), cache.caches, strict=True)
+        logits = [model.step_attending(tokens, kept) for model, kept in pairs]
+        attention = [cast("Tensor", kept.attention) for kept in cache.caches]
+        cache.attention = torch.stack(attention).mean(dim=0)
+        return mean_log_probs(logits)
 
     def decode(self, tgt_in: Tensor, memories: Sequence[Memory]) -> Tensor:
         """Map `[batch, tgt_len]`, BOS first, to hidden states of all models side by side."""

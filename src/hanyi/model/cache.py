@@ -54,6 +54,7 @@ class Cache:
     padding: Tensor  # [batch, 1, 1, src_len], bias of cross-attention
     beams: int
     length: int = 0  # tokens seen so far
+    attention: Tensor | None = None  # [batch * beams, src_len], of the newest step, if asked for
 
     def select(self, index: Tensor) -> None:
         """Make row `index[i]` the new row i: `[new_batch * beams]`, to reorder or to drop rows.

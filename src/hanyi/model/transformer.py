@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -133,6 +133,21 @@ class Transformer(nn.Module):
             states = layer.step(states, kept, cache.padding)
         cache.length += 1
         logits: Tensor = self.output(self.decoder_norm(states).flatten(0, 1))
+        return logits
+
+    def step_attending(self, tokens: Tensor, cache: Cache) -> Tensor:
+        """Do the same, and leave in the cache what was read of each source token.
+
+        It is cross-attention in the last layer, the mean over its heads; padding has 0.
+        """
+        last = self._decoder()[-1].cross_attention
+        last.keep_weights = True
+        try:
+            logits = self.step(tokens, cache)
+            weights = cast("Tensor", last.weights)  # [batch, heads, beams, src_len]
+            cache.attention = weights.mean(dim=1).flatten(0, 1)
+        finally:
+            last.keep_weights, last.weights = False, None
         return logits
 
     @torch.no_grad()
