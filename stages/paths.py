@@ -12,3 +12,4 @@ DECODED = Path("data/decoded")
 METRICS = Path("metrics")
 CURVES = METRICS / "train"
 FUNNEL = METRICS / "prepare"
+REPORT = METRICS / "score"

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hanyi.analysis.report import FILES, counts, write_report
+from hanyi.analysis.sentences import describe
+from hanyi.artifacts import atomic_directory
 from hanyi.languages import Languages
 from hanyi.metrics.lexical import measure
 from hanyi.metrics.statistics import Statistics
 from hanyi.metrics.tokenizers import bleu_tokenizer
 from hanyi.params import load_section
 from hanyi.scoring.config import ScoreConfig
-from hanyi.scoring.pairing import places_by_corpus, read_pairs
+from hanyi.scoring.pairing import Pair, places_by_corpus, read_pairs
 from hanyi.scoring.significance import interval
+from hanyi.scoring.tokenized import require_plain
 from hanyi.tracking import Tracker
 from stages.harness import run
-from stages.paths import DECODED, PREPARED
+from stages.paths import DECODED, PREPARED, REPORT
+
+log = logging.getLogger("hanyi.score")
+
+FOLDER = "score"  # of the run's artifacts
 
 
 def main(tracker: Tracker) -> dict[str, Any]:
@@ -23,6 +32,8 @@ def main(tracker: Tracker) -> dict[str, Any]:
     config = load_section("score", ScoreConfig)
     languages = load_section("languages", Languages)
     pairs = read_pairs(DECODED / "test.jsonl", PREPARED / "test.parquet")
+    if not config.tokenized_references:
+        require_plain(pairs, languages.tgt, PREPARED / "test.parquet")
     measured = measure(
         [pair.hypothesis for pair in pairs],
         [pair.reference for pair in pairs],
@@ -33,7 +44,26 @@ def main(tracker: Tracker) -> dict[str, Any]:
         name: _scores({metric: found.part(places) for metric, found in measured.items()})
         for name, places in places_by_corpus(pairs).items()
     }
-    return {**_scores(measured), "corpora": corpora}
+    health = _report(tracker, pairs, measured, languages)
+    return {**_scores(measured), "corpora": corpora, "health": health}
+
+
+def _report(
+    tracker: Tracker,
+    pairs: Sequence[Pair],
+    measured: Mapping[str, Statistics],
+    languages: Languages,
+) -> dict[str, int]:
+    sentences = describe(pairs, measured, languages, PREPARED / "train.parquet")
+    with atomic_directory(REPORT) as directory:
+        write_report(directory, sentences)
+    for name in FILES:
+        tracker.artifact(REPORT / name, FOLDER)
+    health = counts(sentences)
+    found = ", ".join(f"{name} {count:,}" for name, count in health.items() if count)
+    log.info("signs of trouble in %d rows: %s", len(pairs), found or "none")
+    log.info("what the scores are made of: %s", REPORT / "report.html")
+    return health
 
 
 def _scores(measured: Mapping[str, Statistics]) -> dict[str, Any]:

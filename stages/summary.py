@@ -17,7 +17,7 @@ from hanyi.metrics.lexical import LABELS
 from hanyi.params import flatten
 from hanyi.scoring.pairing import Pair, by_corpus, read_pairs
 from stages.harness import one_line_errors
-from stages.paths import CURVES, DECODED, FUNNEL, METRICS, PREPARED
+from stages.paths import CURVES, DECODED, FUNNEL, METRICS, PREPARED, REPORT
 
 SAMPLES = 8
 REASONS = 5  # of the rejected rows and of the repairs that are named
@@ -26,6 +26,7 @@ NEXT = (
     ("rows rejected", str(FUNNEL / "samples.md")),
     ("funnel", str(FUNNEL / "funnel.png")),
     ("learning curve", str(CURVES / "curve.png")),
+    ("scores explained", str(REPORT / "report.html")),
     ("translate", '.venv/bin/hanyi translate "我爱00700"'),
     ("another model", ".venv/bin/dvc exp run -S model.heads=4"),
     ("side by side", ".venv/bin/dvc exp show --only-changed"),

@@ -44,7 +44,8 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "src": ["源"] * len(REFERENCES),
         "tgt": [text for _, text in REFERENCES.values()],
     }
-    pq.write_table(pa.table(columns), tmp_path / "data" / "prepared" / "test.parquet")
+    for split in ("test", "train"):
+        pq.write_table(pa.table(columns), tmp_path / "data" / "prepared" / f"{split}.parquet")
     lines = [json.dumps({"id": key, "text": text}) for key, text in HYPOTHESES.items()]
     (tmp_path / "data" / "decoded" / "test.jsonl").write_text("\n".join(lines) + "\n")
     return tmp_path
@@ -71,7 +72,7 @@ def test_scores_equal_sacrebleu_for_all_and_for_each_corpus(workspace: Path) -> 
             resampled = metric.corpus_score(texts, references, n_bootstrap=1000)
             assert found[name]["ci"] == pytest.approx(resampled._ci, abs=1e-4)
             assert set(found[name]) == {"score", "ci", "signature"}
-    assert set(metrics) == {"rows", "bleu", "chrf", "chrf_pp", "ter", "corpora"}
+    assert set(metrics) == {"rows", "bleu", "chrf", "chrf_pp", "ter", "corpora", "health"}
     assert set(metrics["corpora"]) == {"everyday", "hsk"}
 
 

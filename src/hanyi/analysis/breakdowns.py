@@ -94,7 +94,7 @@ def copied(sentences: Sentences) -> Table:
     rows: list[list[Cell]] = []
     for name, counts in sentences.copied.items():
         expected, found = (int(count) for count in counts.sum(axis=0))
-        share: Cell = found / expected if expected else "–"
+        share: Cell = found / expected if expected else None
         rows.append([name, TITLES[name], expected, found, share])
     return Table(
         "copied",

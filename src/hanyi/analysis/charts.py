@@ -74,6 +74,7 @@ def _draw_health(axes: Any, table: Table) -> None:
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xlim(0, max(1, *counts) * 1.15)
+    axes.set_xticks([])  # each bar has its number
     for place, count in enumerate(counts):
         axes.annotate(f" {count:,}", (count, place), va="center", fontsize=8)
     axes.set_title("Rows with signs of trouble", **_title())

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 DIGITS = 6  # of figures in CSV
 
-Cell = str | int | float
+Cell = str | int | float | None
 
 
 class Kind(Enum):
@@ -23,7 +23,9 @@ class Kind(Enum):
     SHARE = "share"
 
     def shown(self, cell: Cell) -> str:
-        """Give a cell as people read it: 1,234 or 27.35 or 4.1%."""
+        """Give a cell as people read it: 1,234 or 27.35 or 4.1%, – for none."""
+        if cell is None:
+            return "–"
         if isinstance(cell, str):
             return cell
         return {Kind.COUNT: f"{cell:,}", Kind.SHARE: f"{cell:.1%}"}.get(self, f"{cell:.2f}")
