@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hanyi.artifacts import DECODED, digest_path, write_header
 from hanyi.errors import ArtifactError
-from hanyi.scoring.pairing import Pair, by_corpus, read_pairs
+from hanyi.scoring.pairing import Pair, by_corpus, places_by_corpus, read_pairs
 
 ROWS = [(7, "hsk", "你好", "Hello"), (2, "everyday", "谢谢", "Thanks"), (11, "hsk", "再见", "Bye")]
 
@@ -91,3 +92,41 @@ def test_missing_and_broken_files_are_one_line(tmp_path: Path, prepared: Path) -
     pq.write_table(pa.table({"id": [1]}), prepared)
     with pytest.raises(ArtifactError, match=r"test\.parquet: "):
         read_pairs(decoded, prepared)
+
+
+def test_rows_without_ids_are_numbered_as_decode_numbers_them(
+    tmp_path: Path, prepared: Path
+) -> None:
+    table = pq.read_table(prepared).drop_columns(["id", "corpus"])
+    pq.write_table(table, prepared)
+    decoded = decode(tmp_path, [{"id": row, "text": f"t{row}"} for row in range(3)])
+    assert [pair[:5] for pair in read_pairs(decoded, prepared)] == [
+        (0, "parts", "你好", "Hello", "t0"),
+        (1, "parts", "谢谢", "Thanks", "t1"),
+        (2, "parts", "再见", "Bye", "t2"),
+    ]
+
+
+def test_translations_of_another_split_are_refused(tmp_path: Path, prepared: Path) -> None:
+    decoded = decode(tmp_path, GOOD)
+    index = tmp_path / "index.json"
+    write_header(index, *DECODED, {"test": digest_path(prepared)})
+    whole = read_pairs(decoded, prepared)
+    # The same ids and another text: nothing else would tell.
+    table = pq.read_table(prepared)
+    changed = ["Hi", *table.column("tgt").to_pylist()[1:]]
+    pq.write_table(table.set_column(3, "tgt", pa.array(changed)), prepared)
+    with pytest.raises(ArtifactError, match=r"index\.json: translations of a test split") as caught:
+        read_pairs(decoded, prepared)
+    assert "\n" not in str(caught.value)
+    index.unlink()
+    assert [pair.hypothesis for pair in read_pairs(decoded, prepared)] == [
+        pair.hypothesis for pair in whole
+    ]
+
+
+def test_places_are_those_of_the_groups(tmp_path: Path, prepared: Path) -> None:
+    pairs = read_pairs(decode(tmp_path, GOOD), prepared)
+    places = places_by_corpus(pairs)
+    assert {name: [pairs[i] for i in found] for name, found in places.items()} == by_corpus(pairs)
+    assert list(places) == ["everyday", "hsk"]

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from hanyi.artifacts import DECODED, digest_path, read_header
 from hanyi.errors import ArtifactError
+from hanyi.tokens.identity import check_ids
+from hanyi.tokens.prepared import read_blocks
 
 REMEDY = "run `dvc repro`"
 
@@ -41,9 +43,11 @@ class _Translation(NamedTuple):
 def read_pairs(decoded: Path, prepared: Path) -> list[Pair]:
     """Join a decoded split (JSON Lines) with its prepared one (Parquet), in order of id.
 
-    Raises `ArtifactError` when a row is missing, surplus, twice there or unreadable.
+    Raises `ArtifactError` when a row is missing, surplus, twice there or unreadable, and when the
+    translations are those of another split; `DataError` for values that are no text.
     """
     rows = _read_references(prepared)
+    _check_origin(decoded.with_name("index.json"), prepared)
     texts = _read_hypotheses(decoded)
     _check_ids(decoded, prepared, list(rows), list(texts))
     return [Pair(key, *rows[key], *texts[key]) for key in sorted(rows)]
@@ -64,17 +68,25 @@ def places_by_corpus(pairs: Sequence[Pair]) -> dict[str, NDArray[np.int64]]:
 
 
 def _read_references(path: Path) -> dict[int, tuple[str, str, str]]:
-    names = ["id", "corpus", "src", "tgt"]
-    try:
-        columns = pq.read_table(path, columns=names).to_pydict()
-    except FileNotFoundError:
-        raise ArtifactError(path, "no such file", "the prepared split", REMEDY) from None
-    except (OSError, ValueError, KeyError) as error:
-        raise ArtifactError(path, str(error), "the prepared split", REMEDY) from None
+    check_ids(path)
     return {
-        int(key): (corpus, source, reference)
-        for key, corpus, source, reference in zip(*(columns[name] for name in names), strict=True)
+        number: (corpus, source, reference)
+        for block in read_blocks(path, ["id", "corpus", "src", "tgt"])
+        for number, corpus, source, reference in zip(
+            *(column.to_pylist() for column in block.columns), strict=True
+        )
     }
+
+
+def _check_origin(index: Path, prepared: Path) -> None:
+    """Raise `ArtifactError` for translations of another split; a foreign file has no index."""
+    if not index.exists():
+        return
+    found, wanted = read_header(index, *DECODED).get("test"), digest_path(prepared)
+    if found != wanted:
+        raise ArtifactError(
+            index, f"translations of a test split {found}", f"{prepared} ({wanted})", REMEDY
+        )
 
 
 def _read_hypotheses(path: Path) -> dict[int, _Translation]:
