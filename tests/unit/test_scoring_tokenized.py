@@ -67,7 +67,7 @@ def test_a_few_careless_spaces_are_no_tokenizer() -> None:
 def test_each_corpus_is_looked_at_alone() -> None:
     plain = [Pair(row, "big", "", "It is so.", "") for row in range(100)]
     parted = [Pair(200 + row, "small", "", "It is so .", "") for row in range(4)]
-    with pytest.raises(DataError, match="4 of 4 references of small .*id 200"):
+    with pytest.raises(DataError, match=r"4 of 4 references of small .*id 200"):
         require_plain([*plain, *parted], "en", WHERE)
 
 
