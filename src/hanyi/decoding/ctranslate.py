@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import ctranslate2
 import torch
 
-from hanyi.decoding.batches import Cost, plan, room
+from hanyi.decoding.batches import Cost, Found, plan, room
 from hanyi.decoding.config import SearchConfig
 from hanyi.decoding.conversion import convert, names
 from hanyi.decoding.engine import require_numbers
@@ -73,12 +74,16 @@ class CTranslate:
         _check_lengths(sentences)
         batches = processes.share(self._plan(jobs, sentences, config, processes))
         # CTranslate2 has one limit for a batch. A search that ended within its own limit would have
-        # ended the same under that one; the few others are done again, each alone.
+        # ended the same under that one; the few others are done again.
         limits = [max(sentences[number].limit for number in batch) for batch in batches]
         own = self._run(jobs, batches, limits, config, report=report)
-        again = [number for number, one in own.items() if not _holds(one, sentences[number])]
-        limits = [sentences[number].limit for number in again]
-        own |= self._run(jobs, [[number] for number in again], limits, config, never=NEVER)
+        over = [number for number, one in own.items() if _is_over(one, sentences[number])]
+        # At its limit it has more hypotheses than it gives; it gives them with more patience.
+        patient = replace(config, patience=2 * config.patience)
+        own |= self._run_alone(jobs, sentences, over, patient)
+        own = {number: _allowed(one) for number, one in own.items()}
+        none = [number for number, one in own.items() if not one]
+        own |= self._run_alone(jobs, sentences, none, config, never=NEVER)
         require_numbers(list(own.values()))
         found = {number: one for part in processes.gather_each(own) for number, one in part.items()}
         empty = [Hypothesis([], 0.0, finished=True, score=0.0)]
@@ -100,6 +105,17 @@ class CTranslate:
         )
         return [[full[number] for number in batch] for batch in batches]
 
+    def _run_alone(
+        self,
+        jobs: Sequence[Job],
+        sentences: Sequence[Sentence],
+        numbers: Sequence[int],
+        config: SearchConfig,
+        never: Sequence[int] = (),
+    ) -> dict[int, Found]:
+        limits = [sentences[number].limit for number in numbers]
+        return self._run(jobs, [[number] for number in numbers], limits, config, never=never)
+
     def _run(
         self,
         jobs: Sequence[Job],
@@ -109,11 +125,11 @@ class CTranslate:
         *,
         never: Sequence[int] = (),
         report: Report | None = None,
-    ) -> dict[int, list[Hypothesis]]:
+    ) -> dict[int, Found]:
         """Translate batches, each under a limit, and give what was found for the number of a job.
 
         Tokens of `never` are left out. CTranslate2 takes them out of the probabilities too, which
-        are then no longer the model's own; so that is done only where one of them came.
+        are then no longer the model's own; so that is done only where nothing else was found.
         """
         asked = int(config.beam_size * config.patience + 0.5) if config.beam_size > 1 else 1
         waiting = [
@@ -142,7 +158,7 @@ class CTranslate:
         return found
 
 
-def _hypotheses(result: Any, config: SearchConfig) -> list[Hypothesis]:
+def _hypotheses(result: Any, config: SearchConfig) -> Found:
     """Read what was found, and rank it: hypotheses that were cut come last."""
     found = []
     for tokens, mean in zip(result.hypotheses, result.scores, strict=True):
@@ -169,9 +185,14 @@ def _check_lengths(sentences: Sequence[Sentence]) -> None:
         )
 
 
-def _holds(found: Sequence[Hypothesis], sentence: Sentence) -> bool:
-    """Say whether a search kept within the limit of its sentence, and to what a target may hold."""
-    return all(
-        len(one.tokens) + one.finished <= sentence.limit and not set(NEVER) & set(one.tokens)
-        for one in found
-    )
+def _is_over(found: Found, sentence: Sentence) -> bool:
+    """Say whether a search went on to the limit of its sentence or beyond.
+
+    Those that end a search are always among what it gives.
+    """
+    return any(not one.finished or len(one.tokens) + 1 > sentence.limit for one in found)
+
+
+def _allowed(found: Found) -> Found:
+    """Leave out what holds tokens that no target may hold."""
+    return [one for one in found if not any(token in one.tokens for token in NEVER)]
