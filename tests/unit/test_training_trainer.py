@@ -63,11 +63,12 @@ def test_learns_what_can_be_learnt(tmp_path: Path) -> None:
     )
     trainer.validate = make_validator(root, trainer.config, "train")
     outcome = run(trainer)
-    assert outcome.best.loss < 0.05
-    assert outcome.best.scores["chrf"] > 95
-    assert outcome.best.perplexity == pytest.approx(math.exp(outcome.best.loss), rel=1e-6)
-    assert {sample.corpus for sample in outcome.best.samples} == set(CORPORA)
-    assert all(sample.hypothesis == sample.reference for sample in outcome.best.samples)
+    best = outcome.chosen.evaluation
+    assert best.loss < 0.05
+    assert best.scores["chrf"] > 95
+    assert best.perplexity == pytest.approx(math.exp(best.loss), rel=1e-6)
+    assert {sample.corpus for sample in best.samples} == set(CORPORA)
+    assert all(sample.hypothesis == sample.reference for sample in best.samples)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +99,7 @@ def test_interrupted_and_resumed_is_equal(
     torch.rand(7)  # the position decides what is drawn, not what was drawn before
     outcome = run(second)
     assert outcome.progress.history == unbroken[1].progress.history
-    assert outcome.best == unbroken[1].best
+    assert outcome.chosen.evaluation == unbroken[1].chosen.evaluation
     assert same_weights(second.model, unbroken[0].model)
 
 
@@ -178,7 +179,7 @@ def test_stops_early(corpus: Path, tmp_path: Path) -> None:
     outcome = run(trainer)
     assert outcome.progress.early == 1
     assert outcome.progress.step == 4
-    assert outcome.step == 1
+    assert outcome.chosen.step == 1
     # A state at the end gives the same end, without another update.
     again = run(make_trainer(corpus, tmp_path, learning_rate=1e-12, max_steps=100,
                              validate_every=1, patience=3, select="bleu", average=1))  # fmt: skip
@@ -193,7 +194,7 @@ def test_the_model_is_the_best_not_the_last(corpus: Path, tmp_path: Path) -> Non
     outcome = run(trainer)
     losses = [row["valid_loss"] for row in outcome.progress.history]
     assert min(losses) < losses[-1], "a setting that gets worse at last is needed here"
-    assert outcome.best.loss == min(losses)
+    assert outcome.chosen.evaluation.loss == min(losses)
     assert trainer.validate(trainer.model, None).loss == min(losses)
     assert not outcome.progress.early
 
@@ -209,7 +210,7 @@ def test_average_of_the_last_checkpoints_is_taken_only_if_better(
         set_weights(trainer.model, mean)
         loss = trainer.validate(trainer.model, None).loss
         assert (loss < min(singles)) == bool(averaged), "a setting of either kind is needed here"
-        assert outcome.best.loss == min(*singles, loss)
+        assert outcome.chosen.evaluation.loss == min(*singles, loss)
         assert outcome.averaged == averaged
 
 
@@ -219,7 +220,7 @@ def test_average_is_the_mean() -> None:
 
 
 def test_better_knows_which_way_is_up(unbroken: tuple[Trainer, Outcome]) -> None:
-    one = unbroken[1].best
+    one = unbroken[1].chosen.evaluation
     lower = dataclasses.replace(one, loss=one.loss - 0.1)
     higher = dataclasses.replace(one, scores={**one.scores, "chrf": one.scores["chrf"] + 1})
     assert better("loss", lower, one)

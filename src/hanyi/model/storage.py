@@ -40,7 +40,15 @@ class ModelFile:
     weights: str  # digest of weights.safetensors
     max_tokens: int  # tokens of a side in training, at most
 
-    def require_tokenizers(self, directory: Path, src: str, tgt: str) -> None:
+    def require_tokenizers(
+        self,
+        directory: Path,
+        src: str,
+        tgt: str,
+        *,
+        whose: str = "the one given",
+        remedy: str = f"the artifacts are mixed: {REMEDY}",
+    ) -> None:
         """Raise `ArtifactError` unless the model was trained with tokenizers of these digests."""
         for side, trained, found in (
             ("src", self.src_tokenizer, src),
@@ -50,8 +58,8 @@ class ModelFile:
                 raise ArtifactError(
                     directory / DESCRIPTION,
                     f"trained with {side} tokenizer {trained[:8]}",
-                    f"{found[:8]}, the one given",
-                    "the artifacts are mixed: " + REMEDY,
+                    f"{found[:8]}, {whose}",
+                    remedy,
                 )
 
 
@@ -98,17 +106,13 @@ def load_weights(
     Raises `ArtifactError` as `load_model` does, and when vocabularies, sizes or switches differ.
     """
     described = read_description(directory)
-    for side, trained, found in (
-        ("src", described.src_tokenizer, src_tokenizer),
-        ("tgt", described.tgt_tokenizer, tgt_tokenizer),
-    ):
-        if trained != found:
-            raise ArtifactError(
-                directory / DESCRIPTION,
-                f"trained with {side} tokenizer {trained[:8]}",
-                f"{found[:8]}, the one of this training: its tokens mean something else",
-                "set tokenizers.use to the folder of the tokenizers of that model",
-            )
+    described.require_tokenizers(
+        directory,
+        src_tokenizer,
+        tgt_tokenizer,
+        whose="the one of this training: its tokens mean something else",
+        remedy="set tokenizers.use to the folder of the tokenizers of that model",
+    )
     remedy = f"set the model section to that of {DESCRIPTION}"
     here = _meaning(model.config)
     for key, value in _meaning(described.model).items():

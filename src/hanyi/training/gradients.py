@@ -87,11 +87,9 @@ class Gradients:
         for number, part in enumerate(parts):
             batch = part.to(self.device)
             last = exchange and number == len(parts) - 1
-            with (
-                self._exchange(last),
-                torch.autocast(self.device.type, dtype, enabled=dtype is not None),
-            ):
-                loss = self.loss(batch)
+            with self._exchange(last):
+                with torch.autocast(self.device.type, dtype, enabled=dtype is not None):
+                    loss = self.loss(batch)
                 # DistributedDataParallel gives the mean over processes; the sum is wanted.
                 (loss * (self.processes.count / tokens)).backward()
             total += loss.detach()

@@ -20,7 +20,7 @@ def write_curve(target: Path, outcome: Outcome) -> list[Path]:
     history = outcome.progress.history
     with atomic_directory(target) as directory:
         write_csv(directory / "curve.csv", history)
-        write_picture(directory / "curve.png", history, outcome.step)
+        write_picture(directory / "curve.png", history, outcome.chosen.step)
         write_samples(directory / "samples.md", history)
     return [target / name for name in ("curve.csv", "curve.png", "samples.md")]
 
@@ -38,12 +38,12 @@ def write_checkpoints(
 def write_model(target: Path, model: Transformer, train: EncodedSplit, outcome: Outcome) -> None:
     """Publish the chosen model."""
     with atomic_directory(target) as directory:
-        _save(directory, model, train, outcome.weights)
+        _save(directory, model, train, outcome.chosen.weights)
 
 
 def metrics(outcome: Outcome, padding: float, parameters: int) -> Mapping[str, Any]:
     """Give what `metrics/train.json` holds."""
-    progress, best = outcome.progress, outcome.best
+    progress, best = outcome.progress, outcome.chosen.evaluation
     return {
         "parameters": parameters,
         "steps": progress.step,
@@ -52,7 +52,7 @@ def metrics(outcome: Outcome, padding: float, parameters: int) -> Mapping[str, A
         "skipped": progress.skipped,
         "stopped_early": progress.early > 0,
         "best": {
-            "step": outcome.step,
+            "step": outcome.chosen.step,
             "averaged": outcome.averaged,
             "loss": best.loss,
             "perplexity": best.perplexity,

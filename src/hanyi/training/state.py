@@ -121,10 +121,11 @@ class StateFolder:
     def describe(self, run: Mapping[str, Any]) -> None:
         """Write down what is trained, unless it stands there already."""
         file = self.path / RUN
-        if file.exists() and self.run() is None:
-            log.warning("%s: broken, written anew", file)
-        if self.run() == plain(run):
+        found = self.run()
+        if found == plain(run):
             return
+        if found is None and file.exists():
+            log.warning("%s: broken, written anew", file)
         try:
             write_sealed(file, RUN_KIND, RUN_VERSION, run)
         except ArtifactError as error:

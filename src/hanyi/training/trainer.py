@@ -28,7 +28,7 @@ from hanyi.training.phases import Phase
 from hanyi.training.progress import Checkpoint, Progress, better
 from hanyi.training.report import Reporter
 from hanyi.training.state import StateFolder
-from hanyi.training.validation import Evaluation, Validator
+from hanyi.training.validation import Validator
 
 log = logging.getLogger("hanyi.training")
 
@@ -43,9 +43,7 @@ class Interrupted(Exception):  # noqa: N818  a wish, not an error
 class Outcome:
     """What a finished training gives."""
 
-    step: int  # of the chosen weights
-    best: Evaluation
-    weights: Weights
+    chosen: Checkpoint
     progress: Progress
     averaged: int  # checkpoints whose average is the best, 0: a single one is
 
@@ -204,13 +202,13 @@ class Trainer:
         """Count skipped updates; after many in a row go on in full precision, or give up."""
         progress = self.progress
         skipped, in_a_row = self.guard.counts()
-        if skipped > progress.skipped:
+        if skipped > progress.skipped and self.processes.first:  # all know the same
             log.warning(
                 "skipped %d updates up to %d: their gradients were no numbers or far too large",
                 skipped - progress.skipped,
                 progress.step,
             )
-            progress.skipped = skipped
+        progress.skipped = skipped
         # A finite gradient may have been the last one: its update can have spoilt the weights.
         weights = torch.stack([weights.sum() for weights in self.model.parameters()])
         if not weights.isfinite().all():
@@ -246,7 +244,7 @@ class Trainer:
                 chosen, averaged = mean, len(progress.recent)
         set_weights(self.model, chosen.weights)
         self.model.eval()
-        return Outcome(chosen.step, chosen.evaluation, chosen.weights, progress, averaged)
+        return Outcome(chosen, progress, averaged)
 
     def _average(self, recent: Sequence[Weights]) -> Checkpoint:
         weights = average(recent)
