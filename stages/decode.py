@@ -10,7 +10,6 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,16 +17,14 @@ import torch
 from hanyi.artifacts import DECODED as HEADER
 from hanyi.artifacts import METRIC_DIGITS, atomic_directory, digest_path, write_header
 from hanyi.decoding.config import DecodeConfig
-from hanyi.decoding.registry import KINDS, choose_engine, open_engine
-from hanyi.decoding.texts import Row, Source, TextEngine, Translation
-from hanyi.decoding.wishes import Wishes
+from hanyi.decoding.loading import Loaded, load_engine
+from hanyi.decoding.registry import KINDS, choose_engine
+from hanyi.decoding.texts import Row, Source, Translation
 from hanyi.errors import HanyiError
 from hanyi.model.devices import DEVICE_VARIABLE, pick_device, prepare_torch
 from hanyi.model.processes import Processes, cores, join
-from hanyi.model.storage import ModelFile, load_model
 from hanyi.params import load_section
 from hanyi.progress import Advance, progress
-from hanyi.tokens.bpe import Tokenizer
 from hanyi.tokens.identity import check_ids
 from hanyi.tokens.prepared import count_rows, read_blocks
 from hanyi.tracking import Tracker
@@ -80,24 +77,12 @@ def default_processes() -> int:
 
 def _decode(device: torch.device, processes: Processes) -> dict[str, Any]:
     settings = load_section("decode", DecodeConfig)
-    name = choose_engine(settings)
     prepare_torch()
-    src = Tokenizer.load(TOKENIZERS / "src.json")
-    tgt = Tokenizer.load(TOKENIZERS / "tgt.json")
-    folders = [TRANSFORMER, *map(Path, settings.ensemble)]
-    models, described = zip(*(load_model(folder, device) for folder in folders), strict=True)
-    for folder, one in zip(folders, described, strict=True):
-        one.require_tokenizers(folder, src.digest, tgt.digest)
-    inputs = _read(src, tgt, described)
+    loaded = load_engine(TRANSFORMER, TOKENIZERS, settings, device, processes)
+    engine, name = loaded.engine, loaded.name
+    inputs = _read(loaded)
     processes.require_same((settings, inputs.digests), "decode")
 
-    engine = TextEngine(
-        open_engine(models, settings, processes),
-        src,
-        tgt,
-        min(one.max_tokens for one in described),
-        Wishes(settings.prefix, settings.terms, tgt),
-    )
     sources = engine.read(inputs.texts)
     _tell(sources, engine.max_tokens)
     log.info(
@@ -115,7 +100,7 @@ def _decode(device: torch.device, processes: Processes) -> dict[str, Any]:
     return _metrics(rows)
 
 
-def _read(src: Tokenizer, tgt: Tokenizer, models: Sequence[ModelFile]) -> Inputs:
+def _read(loaded: Loaded) -> Inputs:
     check_ids(TEST)
     rows: list[tuple[int, str]] = []
     for block in read_blocks(TEST, ["id", "src"]):
@@ -123,9 +108,9 @@ def _read(src: Tokenizer, tgt: Tokenizer, models: Sequence[ModelFile]) -> Inputs
     rows.sort()
     digests = {
         "test": digest_path(TEST),
-        "models": [one.weights for one in models],
-        "src_tokenizer": src.digest,
-        "tgt_tokenizer": tgt.digest,
+        "models": [one.weights for one in loaded.described],
+        "src_tokenizer": loaded.engine.src.digest,
+        "tgt_tokenizer": loaded.engine.tgt.digest,
     }
     return Inputs([number for number, _ in rows], [text for _, text in rows], digests)
 

@@ -18,7 +18,6 @@ from hanyi.params import PARAMS_FILE, load_section
 from hanyi.training.state import state_root
 
 if TYPE_CHECKING:
-    from hanyi.decoding.config import SearchConfig
     from hanyi.translator import Translator
 
 LINES_AT_ONCE = 512
@@ -60,13 +59,12 @@ def translate(
 ) -> None:
     """Translate texts: one line out for each line in."""
     with one_line_errors():
-        translator = _load(model, tokenizers, device)
-        search = _search(beam_size)
+        translator = _load(model, tokenizers, device, beam_size)
         lines = iter(texts) if texts else _standard_input()
         # A person who types wants each answer at once; a file is faster in batches.
         count = 1 if not texts and sys.stdin.isatty() else LINES_AT_ONCE
         while batch := list(islice(lines, count)):
-            for line in translator.translate(batch, search):
+            for line in translator.translate(batch):
                 typer.echo(" ".join(line.split()))
 
 
@@ -89,8 +87,8 @@ def attention(
             raise ParamsError(
                 "--output", f"{output}", f"a name ending in {', '.join(FORMATS)}", "rename it"
             )
-        translator = _load(model, tokenizers, device)
-        found = translator.attention(text, _search(beam_size))
+        translator = _load(model, tokenizers, device, beam_size)
+        found = translator.attention(text)
         layers = len(found.weights)
         if not 0 <= layer <= layers:
             raise ParamsError("--layer", f"{layer}", f"1 to {layers}, or 0", "choose one of them")
@@ -197,25 +195,23 @@ def _table(rows: Sequence[Sequence[str]]) -> None:
     Console().print(table)
 
 
-def _load(model: Path, tokenizers: Path, device: str | None) -> Translator:
+def _load(model: Path, tokenizers: Path, device: str | None, beam_size: int | None) -> Translator:
+    """Open a translator by params.yaml, where there is one."""
     from hanyi.corpus.cleaning.config import PrepareConfig
-    from hanyi.translator import Translator
+    from hanyi.decoding.config import DecodeConfig
+    from hanyi.translator import OUTSIDE, REPAIRS, Translator
 
-    if PARAMS_FILE.exists():
-        rules = load_section("prepare", PrepareConfig).rules
-        return Translator.load(model, tokenizers, device, rules)
-    return Translator.load(model, tokenizers, device)
-
-
-def _search(beam_size: int | None) -> SearchConfig:
-    from hanyi.decoding.config import PLAIN, DecodeConfig
-
-    search = load_section("decode", DecodeConfig) if PARAMS_FILE.exists() else PLAIN
-    beams = search.beam_size if beam_size is None else beam_size
+    inside = PARAMS_FILE.exists()
+    rules = load_section("prepare", PrepareConfig).rules if inside else REPAIRS
+    config = load_section("decode", DecodeConfig) if inside else OUTSIDE
+    beams = config.beam_size if beam_size is None else beam_size
+    needed = config.method == "sample" or config.choose != "likeliest"
+    n_best = config.n_best if needed else 1
     try:
-        return dataclasses.replace(search, n_best=1, beam_size=beams)
+        config = dataclasses.replace(config, n_best=n_best, beam_size=beams)
     except ValueError as error:
         raise ParamsError("--beam-size", str(error), "a number of beams", "give one") from None
+    return Translator.load(model, tokenizers, device, rules, config)
 
 
 def _standard_input() -> Iterator[str]:

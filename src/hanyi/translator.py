@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import re
-import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import torch
@@ -15,30 +13,34 @@ from torch import Tensor
 from hanyi.corpus.cleaning.config import repairer
 from hanyi.corpus.cleaning.repairs import Spaces, Unicode
 from hanyi.corpus.cleaning.rules import Rule
-from hanyi.decoding.config import PLAIN, SearchConfig
-from hanyi.decoding.engine import translate_ids
+from hanyi.decoding.config import PLAIN, DecodeConfig, SearchConfig
+from hanyi.decoding.engine import TorchEngine
+from hanyi.decoding.jobs import Job
+from hanyi.decoding.loading import Loaded, load_engine
 from hanyi.errors import DataError
 from hanyi.model.devices import pick_device, prepare_torch
-from hanyi.model.storage import ModelFile, load_model
-from hanyi.model.transformer import Transformer
 from hanyi.tokens.bpe import Tokenizer
 from hanyi.tokens.vocab import BOS, EOS
 
 log = logging.getLogger("hanyi.translator")
 
+TOLD = 20  # characters of a text that a warning is about
+
 REPAIRS: tuple[Rule, ...] = (Unicode(rule="unicode", form="NFC"), Spaces(rule="spaces"))
 """What is done to an input outside a project."""
 
-BATCH_TOKENS = 4000
-
-# Where an over-long text may be cut, the best places first: after a sentence and the quote or
-# bracket that closes it, after a clause, after a space.
-MARKS, CLOSERS = "。！？；.!?;", "”’」』）)\"'"
-BREAKS = (
-    re.compile(rf"(?<=[{MARKS}][{CLOSERS}])|(?<=[{MARKS}])(?![\d{CLOSERS}])"),
-    re.compile(r"(?<=[，、：,:])(?!\d)"),
-    re.compile(r"(?<=\s)"),
+OUTSIDE = DecodeConfig(
+    **{field.name: getattr(PLAIN, field.name) for field in fields(PLAIN)},
+    engine="torch",
+    quantization="none",
+    ensemble=[],
+    prefix="",
+    terms={},
+    token_log_probs=False,
+    alignment=False,
+    batch_tokens=4000,
 )
+"""How to translate outside a project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +55,10 @@ class Attention:
 class Translator:
     """A model with its tokenizers."""
 
-    def __init__(
-        self,
-        model: Transformer,
-        described: ModelFile,
-        src: Tokenizer,
-        tgt: Tokenizer,
-        normal: Callable[[str], str],
-    ) -> None:
-        self.model = model
-        self.max_tokens = described.max_tokens
-        self.src = src
-        self.tgt = tgt
+    def __init__(self, loaded: Loaded, config: DecodeConfig, normal: Callable[[str], str]) -> None:
+        self.engine = loaded.engine
+        self.model = loaded.model
+        self.config = config
         self.normal = normal
 
     @classmethod
@@ -74,80 +68,68 @@ class Translator:
         tokenizers: Path,
         device: str | None = None,
         rules: Sequence[Rule] = REPAIRS,
+        config: DecodeConfig = OUTSIDE,
     ) -> Translator:
         """Read `models/transformer` and `models/tokenizers`, or what you call them.
 
         `device` is as in `pick_device`; `rules` are prepare.rules of the training, whose repairs an
-        input goes through as the sources of train did. Raises `ArtifactError` when files are
-        missing, broken or do not belong together.
+        input goes through as the sources of train did; `config` is the `decode` section. Raises
+        `ArtifactError` when files are missing, broken or do not belong together.
         """
         prepare_torch()
-        src = Tokenizer.load(tokenizers / "src.json")
-        tgt = Tokenizer.load(tokenizers / "tgt.json")
-        loaded, described = load_model(model, pick_device(device))
-        described.require_tokenizers(model, src.digest, tgt.digest)
-        return cls(loaded, described, src, tgt, repairer(tuple(rules)))
+        loaded = load_engine(model, tokenizers, config, pick_device(device))
+        return cls(loaded, config, repairer(tuple(rules)))
 
-    def translate(self, texts: Sequence[str], search: SearchConfig = PLAIN) -> list[str]:
-        """Translate each text; an empty one stays empty.
+    @property
+    def src(self) -> Tokenizer:
+        """Give the tokenizer of the sources."""
+        return self.engine.src
 
-        A text longer than the model has seen is cut at sentence ends (else at commas, spaces or
-        anywhere), its parts are translated and joined, and a warning says so.
+    @property
+    def tgt(self) -> Tokenizer:
+        """Give the tokenizer of the translations."""
+        return self.engine.tgt
+
+    @property
+    def max_tokens(self) -> int:
+        """Give the most tokens of a sentence in training."""
+        return self.engine.max_tokens
+
+    def translate(self, texts: Sequence[str], search: SearchConfig | None = None) -> list[str]:
+        """Translate each text, by the `decode` section unless told otherwise.
+
+        An empty text stays empty. A text longer than the model has seen is cut at sentence ends
+        (else at commas, spaces or anywhere), its parts are translated and joined, and a warning
+        says so; one more tells of a translation that lacks a term or was cut at its limit.
         """
-        parts = [self._parts(text) for text in texts]
-        sources = self.src.encode_batch([part for split in parts for part in split])
-        found = translate_ids(self.model, sources, search, tokens=BATCH_TOKENS)
-        translated = iter(self.tgt.decode_batch([best[0].tokens for best in found]))
-        return [_join([next(translated) for _ in split]) for split in parts]
+        sources = self.engine.read([self.normal(text) for text in texts])
+        for source in sources:
+            if len(source.parts) > 1:
+                told = (
+                    f"more than {self.max_tokens} tokens, translated in {len(source.parts)} parts"
+                )
+                log.warning("%s...: %s", source.text[:TOLD], told)
+        rows = self.engine.translate(sources, search or self.config)
+        for source, row in zip(sources, rows, strict=True):
+            if row.unmet:
+                log.warning(
+                    "%s...: translated without %s", source.text[:TOLD], ", ".join(row.unmet)
+                )
+            if not row.best.finished:
+                log.warning("%s...: its translation is cut at the limit", source.text[:TOLD])
+        return [row.best.text for row in rows]
 
-    def attention(self, text: str, search: SearchConfig = PLAIN) -> Attention:
+    def attention(self, text: str, search: SearchConfig | None = None) -> Attention:
         """Translate a text, and give the cross-attention of the translation over the source."""
         src_ids = self.src.encode(self.normal(text))
         if not 1 <= len(src_ids) <= self.max_tokens:
             raise DataError(
                 "text", f"{len(src_ids)} tokens", f"1 to {self.max_tokens}", "give one sentence"
             )
-        best = translate_ids(self.model, [src_ids], search, tokens=BATCH_TOKENS)[0][0]
+        engine = TorchEngine(self.model, self.config.batch_tokens)
+        best = engine.translate([Job(src_ids)], search or self.config)[0][0]
         device = next(self.model.parameters()).device
         src = torch.tensor([[*src_ids, EOS]], device=device)
         tgt_in = torch.tensor([[BOS, *best.tokens]], device=device)
         weights = self.model.attention_maps(src, tgt_in)["cross"][0].cpu()
         return Attention(weights, [*src_ids, EOS], [*best.tokens, EOS])
-
-    def _parts(self, text: str) -> list[str]:
-        text = self.normal(text)
-        parts = split_long(text, lambda part: len(self.src.encode(part)), self.max_tokens)
-        if len(parts) > 1:
-            log.warning(
-                "%s...: more than %d tokens, translated in %d parts",
-                text[:20],
-                self.max_tokens,
-                len(parts),
-            )
-        return parts
-
-
-def split_long(text: str, length: Callable[[str], int], most: int, level: int = 0) -> list[str]:
-    """Cut a text into as few parts of at most `most` as its breaks allow; nothing is lost."""
-    if length(text) <= most or len(text) == 1:
-        return [text]
-    if level == len(BREAKS):
-        middle = len(text) // 2
-        halves = text[:middle], text[middle:]
-        return [part for half in halves for part in split_long(half, length, most, level)]
-    parts: list[str] = []
-    for piece in BREAKS[level].split(text):
-        if parts and length(parts[-1] + piece) <= most:
-            parts[-1] += piece
-        else:
-            parts += split_long(piece, length, most, level + 1) if piece else []
-    return parts
-
-
-def _join(parts: Sequence[str]) -> str:
-    joined = ""
-    for part in parts:
-        # Wide scripts put no space between sentences.
-        wide = bool(joined) and unicodedata.east_asian_width(joined[-1]) in "WF"
-        joined += part if wide or not joined or not part else f" {part}"
-    return joined

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hanyi.decoding.config import PLAIN
 from hanyi.decoding.engine import translate_ids
+from hanyi.decoding.segments import split_long
 from hanyi.errors import ArtifactError, DataError, ParamsError
-from hanyi.translator import BATCH_TOKENS, Translator, split_long
+from hanyi.translator import OUTSIDE, Translator
 from tests.models import save_tiny_model, tiny_tokenizers
 
 
@@ -31,7 +31,7 @@ def translator(places: tuple[Path, Path]) -> Translator:
 
 def expected(translator: Translator, text: str) -> str:
     ids = translator.src.encode(text)
-    best = translate_ids(translator.model, [ids], PLAIN, tokens=BATCH_TOKENS)[0][0]
+    best = translate_ids(translator.model, [ids], PLAIN, tokens=4000)[0][0]
     return translator.tgt.decode(best.tokens)
 
 
@@ -60,8 +60,40 @@ def test_long_texts_are_translated_in_parts_with_a_warning(
     translations = [expected(translator, part) for part in parts]
     assert found[0].split() == " ".join(translations).split()
     assert found[1] == expected(translator, "他好。")
-    assert len(caplog.messages) == 1
-    assert "more than 8 tokens, translated in" in caplog.messages[0]
+    assert [text for text in caplog.messages if "more than 8 tokens, translated in" in text] == [
+        f"我爱你。你好吗？他们很好。...: more than 8 tokens, translated in {len(parts)} parts"
+    ]
+
+
+def test_what_a_translation_lacks_is_told(
+    places: tuple[Path, Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    short = replace(OUTSIDE, max_length_ratio=0.0, max_length_offset=1)
+    translator = Translator.load(*places, device="cpu", config=short)
+    with caplog.at_level(logging.WARNING, "hanyi.translator"):
+        translator.translate(["我爱你。", ""])
+    assert caplog.messages == ["我爱你。...: its translation is cut at the limit"]
+
+
+def test_the_decode_section_is_the_default(places: tuple[Path, Path]) -> None:
+    config = replace(OUTSIDE, prefix="We are")
+    translator = Translator.load(*places, device="cpu", config=config)
+    texts = ["我爱你。", "他好。"]
+    found = translator.translate(texts)
+    assert all(text.startswith("We are") for text in found)
+    assert found == translator.translate(texts, config)
+    assert found != translator.translate(texts, replace(config, beam_size=1))
+
+
+def test_terms_that_are_not_met_are_told(
+    places: tuple[Path, Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    short = replace(OUTSIDE, terms={"你": "Beijing"}, max_length_ratio=0.0, max_length_offset=2)
+    translator = Translator.load(*places, device="cpu", config=short)
+    with caplog.at_level(logging.WARNING, "hanyi.translator"):
+        translator.translate(["我爱你。", "他好。"])
+    assert "我爱你。...: translated without Beijing" in caplog.messages
+    assert not any("他好。" in text and "without" in text for text in caplog.messages)
 
 
 def test_attention(translator: Translator) -> None:
@@ -88,33 +120,3 @@ def test_foreign_or_missing_artifacts(places: tuple[Path, Path], tmp_path: Path)
         Translator.load(model, tmp_path)
     with pytest.raises(ParamsError, match="--device: tpu"):
         Translator.load(model, tokenizers, device="tpu")
-
-
-TEXTS = st.text(alphabet="我爱。！？；.!?;，,: 0”a", max_size=60)
-
-
-@given(TEXTS, st.integers(1, 12))
-def test_splitting_loses_nothing_and_keeps_the_bound(text: str, most: int) -> None:
-    parts = split_long(text, len, most)
-    assert "".join(parts) == text
-    assert all(len(part) <= most for part in parts)
-    assert all(parts) or not text
-
-
-@pytest.mark.parametrize(
-    ("text", "most", "parts"),
-    [
-        ("我爱你。你好吗？他好。", 8, ["我爱你。你好吗？", "他好。"]),
-        ("他说：“你好。”我走了。", 9, ["他说：“你好。”", "我走了。"]),
-        ("It is 3.14159 now. Go!", 18, ["It is 3.14159 now.", " Go!"]),
-        ("一二三，四五六，七八九", 8, ["一二三，四五六，", "七八九"]),
-        ("abc def ghi", 8, ["abc def ", "ghi"]),
-        ("一二三四五六七", 4, ["一二三", "四五六七"]),
-    ],
-)
-def test_texts_are_cut_where_a_reader_would(text: str, most: int, parts: list[str]) -> None:
-    assert split_long(text, len, most) == parts
-
-
-def test_a_character_of_many_tokens_stays_whole() -> None:
-    assert split_long("龘龘", lambda text: 3 * len(text), 2) == ["龘", "龘"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 from hanyi.decoding import ctranslate_options
 from hanyi.decoding.config import DecodeConfig
@@ -19,23 +20,24 @@ from hanyi.model.transformer import Transformer
 class Kind:
     """How to have an engine, and what it cannot do."""
 
-    open: Callable[[Sequence[Transformer], DecodeConfig, Processes], Engine]
+    open: Callable[[Transformer | Ensemble, DecodeConfig, Processes], Engine]
     lacks: Callable[[DecodeConfig], str | None]  # the first option it has not, with its value
     parallel: bool  # it uses all cores by itself, so that one process is enough
 
 
 def _open_torch(
-    models: Sequence[Transformer], config: DecodeConfig, _processes: Processes
+    model: Transformer | Ensemble, config: DecodeConfig, _processes: Processes
 ) -> Engine:
-    return TorchEngine(models[0] if len(models) == 1 else Ensemble(models), config.batch_tokens)
+    return TorchEngine(model, config.batch_tokens)
 
 
 def _open_ctranslate2(
-    models: Sequence[Transformer], config: DecodeConfig, _processes: Processes
+    model: Transformer | Ensemble, config: DecodeConfig, _processes: Processes
 ) -> Engine:
     from hanyi.decoding.ctranslate import CTranslate  # half a second, which others need not wait
 
-    return CTranslate(models[0], config.quantization, config.batch_tokens)
+    alone = cast("Transformer", model)  # it has no ensembles
+    return CTranslate(alone, config.quantization, config.batch_tokens)
 
 
 def _torch_lacks(config: DecodeConfig) -> str | None:
@@ -65,7 +67,7 @@ def choose_engine(config: DecodeConfig) -> str:
 
 
 def open_engine(
-    models: Sequence[Transformer], config: DecodeConfig, processes: Processes = ALONE
+    model: Transformer | Ensemble, config: DecodeConfig, processes: Processes = ALONE
 ) -> Engine:
     """Make the engine that the parameters ask for, of one model or of several as one."""
-    return KINDS[choose_engine(config)].open(models, config, processes)
+    return KINDS[choose_engine(config)].open(model, config, processes)
