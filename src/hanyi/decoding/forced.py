@@ -72,8 +72,10 @@ def force(
         with torch.no_grad():
             for start in range(0, len(batches), processes.count):
                 turn = batches[start : start + processes.count]  # one for each process
-                for batch in processes.share(turn):
-                    own.append(_force_batch(model, [pairs[row] for row in batch], alignment))
+                own += [
+                    _force_batch(model, [pairs[row] for row in batch], alignment)
+                    for batch in processes.share(turn)
+                ]
                 if report is not None:
                     report(sum(map(len, turn)))
     finally:
@@ -111,9 +113,13 @@ def _force_batch(model: Model, pairs: Sequence[Pair], alignment: bool) -> list[F
         aligned = _align(layers, pairs) if alignment else [[] for _ in pairs]
     hidden = torch.cat([row[:count] for row, count in zip(hidden, counts, strict=True)])
     wanted = torch.tensor([token for tokens in outputs for token in tokens], device=device)
-    parts = zip(hidden.split(OUTPUTS), wanted.split(OUTPUTS), strict=True)
-    log_probs = torch.cat([_gather(model.output(part), tokens) for part, tokens in parts])
-    each = [part.tolist() for part in log_probs.split(counts)]
+    log_probs = torch.cat(
+        [
+            _gather(model.output(hidden[start : start + OUTPUTS]), wanted[start : start + OUTPUTS])
+            for start in range(0, len(wanted), OUTPUTS)
+        ]
+    )
+    each = [part.tolist() for part in log_probs.split_with_sizes(counts)]
     return [Forced(gains, places) for gains, places in zip(each, aligned, strict=True)]
 
 
