@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from hanyi.decoding.config import SearchConfig
 from hanyi.decoding.hypothesis import Hypothesis
 from hanyi.decoding.jobs import Engine, Job, Report
+from hanyi.decoding.mbr import rank
 from hanyi.decoding.segments import join_parts, split_long
 from hanyi.decoding.wishes import Wishes, holds
 from hanyi.model.processes import ALONE, Processes
@@ -43,11 +44,15 @@ class Translation:
 class Row:
     """What was found for a text."""
 
-    best: Translation
-    n_best: list[Translation]  # likeliest first, or in the order of the samples
+    n_best: list[Translation]  # in the order of the choice
     parts: int
     terms: list[str]  # that were asked for
     unmet: list[str]  # that are not there
+
+    @property
+    def best(self) -> Translation:
+        """Give the translation that was chosen."""
+        return self.n_best[0]
 
 
 class TextEngine:
@@ -94,7 +99,7 @@ class TextEngine:
         found = iter(self.engine.translate(jobs, config, report=report, processes=processes))
         joined = [combine([next(found) for _ in source.parts], config) for source in sources]
         pairs = processes.share(zip(sources, joined, strict=True))
-        return processes.gather([self._row(source, some) for source, some in pairs])
+        return processes.gather([self._row(source, some, config) for source, some in pairs])
 
     def _length(self, text: str) -> int:
         return len(self.src.encode(text))
@@ -106,12 +111,14 @@ class TextEngine:
             for place, (part, ids) in enumerate(zip(source.parts, source.ids, strict=True))
         ]
 
-    def _row(self, source: Source, found: Sequence[Joined]) -> Row:
+    def _row(self, source: Source, found: Sequence[Joined], config: SearchConfig) -> Row:
         n_best = [self._translation(parts) for parts in found]
-        best = n_best[0]
+        scores = [sum(one.score for one in parts) for parts in found]
+        if config.choose == "mbr":
+            n_best = [n_best[place] for place in rank([one.text for one in n_best], scores)]
         terms = self.wishes.terms(source.text)
-        unmet = [term for term in terms if not holds(best.text, term)]
-        return Row(best, n_best, len(source.parts), terms, unmet)
+        unmet = [term for term in terms if not holds(n_best[0].text, term)]
+        return Row(n_best, len(source.parts), terms, unmet)
 
     def _translation(self, parts: Joined) -> Translation:
         return Translation(
@@ -129,14 +136,12 @@ def combine(parts: Sequence[Sequence[Hypothesis]], config: SearchConfig) -> list
     order in which they were drawn, so that each stays a sample. A text without parts has one
     translation, the empty one.
     """
-    if len(parts) > 1 and config.method == "sample":
-        return list(zip(*parts, strict=True))
+    if parts and config.method == "sample":
+        return sorted(zip(*parts, strict=True), key=_rank)
     best: list[Joined] = [()]
     for found in parts:
-        best = [(*some, one) for some in best for one in found]
-        if len(parts) > 1:
-            best.sort(key=_rank)
-        del best[config.n_best :]
+        longer = [(*some, one) for some in best for one in found]
+        best = sorted(longer, key=_rank)[: config.n_best]
     return best
 
 
