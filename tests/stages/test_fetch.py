@@ -20,6 +20,7 @@ from ruamel.yaml import YAML
 
 from hanyi.artifacts import digest_file
 from hanyi.corpus import tables
+from hanyi.corpus.formats import REASONS
 from hanyi.corpus.pairs import Part, read_list
 from hanyi.corpus.sources import starter, writing
 from hanyi.errors import ArtifactError, DataError, HanyiError, ParamsError
@@ -399,8 +400,18 @@ def test_a_part_of_the_starter_in_another_role(edit: Edit) -> None:
     assert fetch.main(Tracker())["corpora"] == {"graded": {"test": 1}, "mine": {"all": 30}}
 
 
+def test_sentences_that_wait_for_their_translation_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waiting = {**RECORDS[0], "translation": {"en": "placeholder-p7"}}
+    monkeypatch.setattr(starter, "load_package", lambda: [*RECORDS, waiting])
+    assert [row.fault for row in starter.load_hsk()] == [None] * len(RECORDS) + ["untranslated"]
+    assert starter.UNTRANSLATED in REASONS  # which the funnel knows
+
+
 def test_the_real_package_has_what_is_read_of_it() -> None:
     records = starter.load_package()
+    assert sum(row.fault is None for row in starter.load_hsk()) == 4274
     assert len(records) == 4354
     assert all(record["chinese"] and record["translation"]["en"] for record in records)
     assert all("word" in token and "gloss_en" in token for token in records[0]["tokens"])

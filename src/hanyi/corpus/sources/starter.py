@@ -7,6 +7,7 @@ hsk-sentences-audio (CC-BY-SA-4.0): graded sentences; `glosses` are the senses o
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
@@ -18,6 +19,10 @@ from hanyi.starter.everyday import EverydayConfig, generate
 
 log = logging.getLogger("hanyi.corpus")
 
+WAITING = re.compile(r"placeholder\b")
+"""How the package marks a sentence that nobody has translated yet."""
+UNTRANSLATED = "untranslated"
+
 
 def make_everyday(everyday: EverydayConfig) -> dict[str, list[Row]]:
     """Generate the sentence pairs of each split."""
@@ -28,8 +33,9 @@ def make_everyday(everyday: EverydayConfig) -> dict[str, list[Row]]:
 
 
 def load_hsk() -> list[Row]:
-    """Give the graded sentences with their translations."""
-    return _rows((record["chinese"], record["translation"]["en"]) for record in load_package())
+    """Give the graded sentences with their translations; some of them still wait for theirs."""
+    rows = _rows((record["chinese"], record["translation"]["en"]) for record in load_package())
+    return [row._replace(fault=UNTRANSLATED) if WAITING.match(row.tgt) else row for row in rows]
 
 
 def collect_glosses() -> tuple[list[Row], Glosses]:
