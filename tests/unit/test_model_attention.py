@@ -116,7 +116,7 @@ def test_rotary_turns_queries_and_keys_but_not_values() -> None:
     cross = CrossAttention(sizes(positions="rotary"))
     rotary = RotaryPositions(D_HEAD)
     query, key, value = plain.project(states, 0)
-    expected = (rotary(query, 7), rotary(key, 7), value)
+    expected = (rotary(query, 7, Q_LEN), rotary(key, 7, Q_LEN), value)
     for one, other in zip(turned.project(states, 7), expected, strict=True):
         torch.testing.assert_close(one, other)
     assert not any(isinstance(module, RotaryPositions) for module in cross.modules())

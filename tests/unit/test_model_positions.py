@@ -85,7 +85,7 @@ TURNS = {"rotary": rotary}
 def test_turns_are_the_rotation_of_each_position(name: str, d_head: int) -> None:
     states = torch.randn(2, 3, 40, d_head)
     start = START_LENGTH - 20  # the table grows
-    found = TURNING[name](d_head)(states, start)
+    found = TURNING[name](d_head)(states, start, states.size(2))
     for place in range(40):
         expected = states[:, :, place].double() @ TURNS[name](start + place, d_head).T
         torch.testing.assert_close(found[:, :, place].double(), expected, atol=1e-5, rtol=1e-4)
@@ -94,9 +94,9 @@ def test_turns_are_the_rotation_of_each_position(name: str, d_head: int) -> None
 def test_rotary_scores_depend_on_distance_alone() -> None:
     turn = RotaryPositions(16)
     query, key = torch.randn(1, 1, 1, 16), torch.randn(1, 1, 1, 16)
-    scores = [(turn(query, 9 + far) * turn(key, 4 + far)).sum() for far in (0, 3, 500)]
+    scores = [(turn(query, 9 + far, 1) * turn(key, 4 + far, 1)).sum() for far in (0, 3, 500)]
     torch.testing.assert_close(scores[1:], [scores[0]] * 2, atol=1e-4, rtol=1e-4)
-    assert not torch.isclose(scores[0], (turn(query, 9) * turn(key, 3)).sum(), rtol=1e-2)
+    assert not torch.isclose(scores[0], (turn(query, 9, 1) * turn(key, 3, 1)).sum(), rtol=1e-2)
 
 
 @pytest.mark.parametrize("kind", [*ADDED.values(), *TURNING.values()])

@@ -135,7 +135,7 @@ def test_the_cache_holds_only_the_heads_of_keys_and_values() -> None:
     model.step(tgt[:, 0].repeat_interleave(2), cache)
     for layer in cache.layers:
         assert layer.cross_keys.shape == layer.cross_values.shape == (3, 2, 5, 4)
-        assert layer.keys.shape[:2] == layer.values.shape[:2] == (6, 2)
+        assert layer.keys.shape[:2] == layer.values.shape[:2] == (3, 2)
 
 
 @pytest.mark.parametrize("tie", ["none", "output", "all"])

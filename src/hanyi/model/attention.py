@@ -113,24 +113,26 @@ class SelfAttention(MultiHeadAttention):
         """Let every position of `[batch, length, d_model]` attend to those that the bias leaves."""
         return self.attend(*self.project(states, 0), bias)
 
-    def project(self, states: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Give queries, keys and values of positions start, start + 1, ...
+    def project(
+        self, states: Tensor, start: int, length: int | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Give queries, keys and values of `length` positions from `start`, or all of one.
 
         They are `[batch, heads, length, d_head]` and twice `[batch, groups, length, d_head]`.
         """
         joint = self.query_key_value(states)
         query, key, value = self.split(joint, self.heads, self.groups, self.groups)
         if self.turn is not None:
-            query, key = self.turn(query, start), self.turn(key, start)
+            length = states.size(1) if length is None else length
+            query, key = self.turn(query, start, length), self.turn(key, start, length)
         return query, key, value
 
-    def step(self, states: Tensor, cache: LayerCache) -> Tensor:
-        """Let the newest position of each beam, `[batch, beams, d_model]`, attend to all so far."""
-        batch, beams, d_model = states.shape
-        rows = states.view(batch * beams, 1, d_model)
-        query, key, value = self.project(rows, cache.length)
-        keys, values = cache.append(key, value)  # [rows, groups, length, d_head]
-        return self.attend(query, keys, values, None).view(batch, beams, d_model)
+    def step(
+        self, states: Tensor, cache: LayerCache, position: int, paths: Tensor | None
+    ) -> Tensor:
+        """Let the newest node of each beam, `[batch, beams, d_model]`, attend to its path."""
+        query, key, value = self.project(states, position, length=1)
+        return self.attend(query, *cache.append(key, value), paths)
 
 
 class CrossAttention(MultiHeadAttention):

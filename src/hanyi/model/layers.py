@@ -128,13 +128,22 @@ class DecoderLayer(nn.Module):
         mapped: Tensor = self.add_norms[2](states, self.feed_forward)
         return mapped
 
-    def step(self, states: Tensor, cache: LayerCache, padding: Tensor) -> Tensor:
+    def step(
+        self,
+        states: Tensor,
+        cache: LayerCache,
+        position: int,
+        paths: Tensor | None,
+        padding: Tensor,
+    ) -> Tensor:
         """Do the same for the newest token of each beam, `[batch, beams, d_model]`.
 
-        In cross-attention the beams of a sentence stand where positions stood, so that they share
-        its keys and values.
+        The beams of a sentence stand where positions stood, so that they share the keys and values
+        of cross-attention, and each finds its own history in self-attention by the bias `paths`.
         """
-        states = self.add_norms[0](states, lambda x: self.self_attention.step(x, cache))
+        states = self.add_norms[0](
+            states, lambda x: self.self_attention.step(x, cache, position, paths)
+        )
         states = self.add_norms[1](
             states,
             lambda x: self.cross_attention.read(x, cache.cross_keys, cache.cross_values, padding),

@@ -89,9 +89,9 @@ class RotaryPositions(Waves):
     halves lie together in memory.
     """
 
-    def forward(self, states: Tensor, start: int) -> Tensor:
-        """Turn `[batch, heads, length, d_head]`, whose positions are start, start + 1, ..."""
-        table = self.rows(start, states.size(2)).to(states.dtype)
+    def forward(self, states: Tensor, start: int, length: int) -> Tensor:
+        """Turn `[batch, heads, length, d_head]`, or all for one position when `length` is 1."""
+        table = self.rows(start, length).to(states.dtype)
         sines, cosines = table.chunk(2, dim=-1)  # [length, d_head / 2]
         first, second = states.chunk(2, dim=-1)
         turned = (first * cosines - second * sines, second * cosines + first * sines)

@@ -124,13 +124,15 @@ class Transformer(nn.Module):
             LayerCache.begin(*layer.cross_attention.keys_values(memory.states), beams)
             for layer in self._decoder()
         ]
-        return Cache(layers, additive(memory.mask), beams)
+        paths = torch.zeros(len(memory.mask), 1, beams, 0, device=memory.mask.device)
+        return Cache(layers, additive(memory.mask), paths)
 
     def step(self, tokens: Tensor, cache: Cache) -> Tensor:
         """Map the newest tokens `[batch * beams]` to logits `[batch * beams, tgt_vocab]`."""
         states = self.tgt_embedding.step(tokens.view(-1, cache.beams), cache.length)
+        paths = cache.extend()
         for layer, kept in zip(self._decoder(), cache.layers, strict=True):
-            states = layer.step(states, kept, cache.padding)
+            states = layer.step(states, kept, cache.length, paths, cache.padding)
         cache.length += 1
         logits: Tensor = self.output(self.decoder_norm(states).flatten(0, 1))
         return logits
