@@ -19,7 +19,7 @@ from hanyi.artifacts import METRIC_DIGITS, atomic_directory, digest_path, write_
 from hanyi.decoding.config import DecodeConfig
 from hanyi.decoding.loading import Loaded, load_engine
 from hanyi.decoding.registry import KINDS, choose_engine
-from hanyi.decoding.texts import Row, Source, Translation
+from hanyi.decoding.texts import Row, Source, Translation, explain
 from hanyi.errors import HanyiError
 from hanyi.model.devices import DEVICE_VARIABLE, pick_device, prepare_torch
 from hanyi.model.processes import Processes, cores, join
@@ -93,10 +93,13 @@ def _decode(device: torch.device, processes: Processes) -> dict[str, Any]:
         rows = engine.translate(
             sources, settings, numbers=inputs.ids, report=advance, processes=processes
         )
-    seconds = time.monotonic() - began
-    log.info("%.1f rows a second", len(rows) / max(seconds, 1e-9))
+    log.info("%.1f rows a second", len(rows) / (time.monotonic() - began))
+    lines = [_fields(row, settings) for row in rows]
+    if settings.token_log_probs or settings.alignment:
+        told = _explain(loaded, settings, sources, rows, processes)
+        lines = [line | more for line, more in zip(lines, told, strict=True)]
     if processes.first:
-        _write(inputs, rows, settings, {**inputs.digests, "engine": name, "rows": len(rows)})
+        _write(inputs.ids, lines, {**inputs.digests, "engine": name, "rows": len(rows)})
     return _metrics(rows)
 
 
@@ -140,15 +143,39 @@ def _progress(
     return progress("decode", parts, "sentences") if processes.first else nullcontext()
 
 
-def _write(
-    inputs: Inputs, rows: Sequence[Row], settings: DecodeConfig, index: dict[str, Any]
-) -> None:
+def _explain(
+    loaded: Loaded,
+    settings: DecodeConfig,
+    sources: Sequence[Source],
+    rows: Sequence[Row],
+    processes: Processes,
+) -> list[dict[str, Any]]:
+    """Give what a second pass over the chosen translations tells of each row."""
+    explained = explain(
+        loaded.model,
+        sources,
+        rows,
+        tokens=settings.batch_tokens,
+        alignment=settings.alignment,
+        processes=processes,
+    )
+    told: list[dict[str, Any]] = [{} for _ in rows]
+    for source, forced, fields in zip(sources, explained, told, strict=True):
+        if settings.token_log_probs:
+            fields["token_log_probs"] = [round(one, METRIC_DIGITS) for one in forced.log_probs]
+        if settings.alignment:
+            fields["alignment"] = forced.alignment
+            fields["src_tokens"] = [token for ids in source.ids for token in ids]
+    return told
+
+
+def _write(ids: Sequence[int], lines: Sequence[dict[str, Any]], index: dict[str, Any]) -> None:
     with atomic_directory(DECODED) as directory:
         path = directory / "test.jsonl"
         with path.open("w", encoding="utf-8", newline="\n") as file:
-            for number, row in zip(inputs.ids, rows, strict=True):
-                line = {"id": number, **_fields(row, settings)}
-                file.write(json.dumps(line, ensure_ascii=False).translate(LINE_ENDS) + "\n")
+            for number, fields in zip(ids, lines, strict=True):
+                text = json.dumps({"id": number, **fields}, ensure_ascii=False)
+                file.write(text.translate(LINE_ENDS) + "\n")
         write_header(directory / "index.json", *HEADER, index)
 
 

@@ -57,7 +57,7 @@ class Translator:
 
     def __init__(self, loaded: Loaded, config: DecodeConfig, normal: Callable[[str], str]) -> None:
         self.engine = loaded.engine
-        self.model = loaded.model
+        self.model = loaded.first
         self.config = config
         self.normal = normal
 

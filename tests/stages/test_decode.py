@@ -212,6 +212,48 @@ def test_an_ensemble_has_other_probabilities_and_is_named() -> None:
     assert index["models"] == [read_description(Path(folder)).weights for folder in folders]
 
 
+def test_tokens_are_explained_when_asked() -> None:
+    write_params(token_log_probs=True, alignment=True)
+    _, rows = run()
+    for row in rows:
+        assert sum(row["token_log_probs"]) == pytest.approx(row["log_prob"], abs=1e-4)
+        assert len(row["alignment"]) == len(row["tokens"])
+        assert all(0 <= place < len(row["src_tokens"]) for place in row["alignment"])
+    src = Tokenizer.load(Path("models/tokenizers/src.json"))
+    assert [src.decode(row["src_tokens"]) for row in rows] == [TEXTS[row["id"]] for row in rows]
+
+
+def test_samples_depend_on_the_row_alone() -> None:
+    write_params(method="sample", n_best=3, choose="mbr")
+    _, rows = run()
+    assert all(len(row["n_best"]) == 3 for row in rows if TEXTS[row["id"]])
+    kept = [(number, text) for number, text in TEXTS.items() if number > 10]
+    write_test(kept)
+    write_params(method="sample", n_best=3, choose="mbr", batch_tokens=1)
+    _, again = run()
+    before = [row for row in rows if row["id"] > 10]
+    for row, other in zip(again, before, strict=True):
+        assert [one["tokens"] for one in row["n_best"]] == [
+            one["tokens"] for one in other["n_best"]
+        ]
+
+
+def test_wishes_are_heard_and_counted() -> None:
+    write_params(prefix="We", terms={"你": "you", "他": "Zoë"}, max_length_offset=1)
+    metrics, rows = run()
+    assert all(row["text"].startswith("We") for row in rows if TEXTS[row["id"]])
+    asked = sum(("你" in text) + ("他" in text) for text in TEXTS.values())
+    unmet = [term for row in rows for term in row.get("unmet_terms", [])]
+    assert metrics["terms"] == {"asked": asked, "unmet": len(unmet)}
+    assert "Zoë" in unmet
+
+
+def test_what_an_engine_lacks_is_one_line() -> None:
+    write_params(engine="ctranslate2", prefix="We")
+    with pytest.raises(ParamsError, match=r"decode\.engine: ctranslate2, which has no prefix We"):
+        decode.main(Tracker())
+
+
 def test_a_text_that_would_break_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "a\n b\u2028c\u0085d\re"
     monkeypatch.setattr(Tokenizer, "decode", lambda self, ids: text)

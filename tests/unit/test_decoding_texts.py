@@ -9,14 +9,15 @@ from dataclasses import replace
 import pytest
 
 from hanyi.decoding.config import PLAIN, SearchConfig
+from hanyi.decoding.forced import Forced, Pair, force
 from hanyi.decoding.hypothesis import Hypothesis
 from hanyi.decoding.jobs import Job, Report
 from hanyi.decoding.mbr import rank
-from hanyi.decoding.texts import Row, TextEngine, combine
+from hanyi.decoding.texts import Row, TextEngine, combine, explain
 from hanyi.decoding.wishes import Wishes
 from hanyi.model.processes import ALONE, Processes
 from hanyi.tokens.bpe import Tokenizer
-from tests.models import tiny_tokenizers
+from tests.models import tiny_model, tiny_tokenizers
 from tests.processes import in_processes
 
 MOST = 8
@@ -151,3 +152,21 @@ def test_samples_stay_samples_the_likeliest_first() -> None:
     found = combine(parts, replace(PLAIN, method="sample", n_best=2))
     assert found == [(parts[0][0], parts[1][0]), (parts[0][1], parts[1][1])]
     assert combine([], PLAIN) == [()]
+
+
+def test_what_tokens_are_worth_and_come_from_is_put_side_by_side(engine: TextEngine) -> None:
+    sources = engine.read(["我爱你。你好吗？", "", "他好。"])
+    rows = engine.translate(sources, PLAIN)
+    model = tiny_model(src_vocab=engine.src.size, tgt_vocab=engine.tgt.size)
+    long, nothing, short = explain(model, sources, rows, tokens=100, alignment=True)
+    assert nothing == Forced([], [])
+    parts = [
+        Pair(ids, one.tokens) for ids, one in zip(sources[0].ids, rows[0].best.parts, strict=True)
+    ]
+    first, second = force(model, parts, tokens=100, alignment=True)
+    assert long.log_probs == pytest.approx(first.log_probs + second.log_probs, abs=1e-5)
+    offset = len(sources[0].ids[0])
+    assert long.alignment == first.alignment + [offset + place for place in second.alignment]
+    assert len(long.alignment) == len(rows[0].best.tokens)
+    assert explain(model, sources, rows, tokens=100, alignment=False)[2].alignment == []
+    assert len(short.log_probs) == len(rows[2].best.tokens) + 1

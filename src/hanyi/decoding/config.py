@@ -125,6 +125,8 @@ class DecodeConfig(SearchConfig):
         one_of("engine", self.engine, ENGINES)
         one_of("quantization", self.quantization, QUANTIZATIONS)
         at_least("batch_tokens", self.batch_tokens, 1)
+        if self.terms and self.method != "beam":
+            raise ValueError(f"terms need method beam, got method {self.method}")
 
 
 PLAIN = SearchConfig(

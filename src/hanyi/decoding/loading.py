@@ -26,7 +26,8 @@ class Loaded:
 
     engine: TextEngine
     name: str  # of the engine
-    model: Transformer  # the first one
+    model: Transformer | Ensemble  # all that it consists of
+    first: Transformer
     described: Sequence[ModelFile]  # of all models
 
 
@@ -51,7 +52,7 @@ def load_engine(
     most = min(one.max_tokens for one in described)
     engine = TextEngine(open_engine(loaded, config, processes), src, tgt, most, wishes)
     first = cast("Transformer", loaded.models[0]) if isinstance(loaded, Ensemble) else loaded
-    return Loaded(engine, name, first, described)
+    return Loaded(engine, name, loaded, first, described)
 
 
 def _load(

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hanyi.decoding.config import SearchConfig
+from hanyi.decoding.ensemble import Model
+from hanyi.decoding.forced import Forced, Pair, force
 from hanyi.decoding.hypothesis import Hypothesis
 from hanyi.decoding.jobs import Engine, Job, Report
 from hanyi.decoding.mbr import rank
@@ -35,9 +37,22 @@ class Translation:
     """A translation of a whole text; what its parts have is added up or put side by side."""
 
     text: str
-    log_prob: float  # nats
-    tokens: list[int]
-    finished: bool  # all parts
+    parts: Joined
+
+    @property
+    def log_prob(self) -> float:
+        """Give the sum of all parts, in nats."""
+        return sum((one.log_prob for one in self.parts), 0.0)
+
+    @property
+    def tokens(self) -> list[int]:
+        """Give the tokens of one part after another, without EOS."""
+        return [token for one in self.parts for token in one.tokens]
+
+    @property
+    def finished(self) -> bool:
+        """Tell whether no part was cut."""
+        return all(one.finished for one in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,20 +136,49 @@ class TextEngine:
         return Row(n_best, len(source.parts), terms, unmet)
 
     def _translation(self, parts: Joined) -> Translation:
-        return Translation(
-            text=join_parts([self.tgt.decode(one.tokens) for one in parts]),
-            log_prob=sum((one.log_prob for one in parts), 0.0),
-            tokens=[token for one in parts for token in one.tokens],
-            finished=all(one.finished for one in parts),
-        )
+        return Translation(join_parts([self.tgt.decode(one.tokens) for one in parts]), parts)
+
+
+def explain(
+    model: Model,
+    sources: Sequence[Source],
+    rows: Sequence[Row],
+    *,
+    tokens: int,
+    alignment: bool,
+    processes: Processes = ALONE,
+) -> list[Forced]:
+    """Give what each token of the chosen translations is worth and, when asked, aligned with.
+
+    Parts are put side by side: the places are those in all source tokens of the text, and each
+    finished part has its EOS. Otherwise it is as `force` does.
+    """
+    pairs = [
+        Pair(ids, one.tokens, one.finished)
+        for source, row in zip(sources, rows, strict=True)
+        for ids, one in zip(source.ids, row.best.parts, strict=True)
+    ]
+    forced = iter(force(model, pairs, tokens=tokens, alignment=alignment, processes=processes))
+    return [_side_by_side(source, [next(forced) for _ in source.parts]) for source in sources]
+
+
+def _side_by_side(source: Source, parts: Sequence[Forced]) -> Forced:
+    log_probs: list[float] = []
+    places: list[int] = []
+    before = 0
+    for ids, part in zip(source.ids, parts, strict=True):
+        log_probs += part.log_probs
+        places += [before + place for place in part.alignment]
+        before += len(ids)
+    return Forced(log_probs, places)
 
 
 def combine(parts: Sequence[Sequence[Hypothesis]], config: SearchConfig) -> list[Joined]:
     """Give the `n_best` translations of a text from those of its parts, best first.
 
-    They are ranked by the sum of their scores, the finished ones first. Samples are joined in the
-    order in which they were drawn, so that each stays a sample. A text without parts has one
-    translation, the empty one.
+    They are ranked by the sum of their scores, the finished ones first. Of samples the best of each
+    part are joined, then the second best and so on, so that each occurs once. A text without parts
+    has one translation, the empty one.
     """
     if parts and config.method == "sample":
         return sorted(zip(*parts, strict=True), key=_rank)
