@@ -123,9 +123,9 @@ def test_broken_checkpoint(built: Workspace) -> None:
 
 
 def test_broken_shard(built: Workspace) -> None:
-    shard = next((built.path / "data/encoded/test").glob("*.arrow"))
+    shard = next((built.path / "data/encoded/train").glob("*.arrow"))
     flip(shard, shard.stat().st_size // 2)
-    refused(built.stage("decode", expect=None), "data/encoded/test")
+    refused(built.stage("train", expect=None), "data/encoded/train")
 
 
 def test_missing_output_of_an_earlier_stage(built: Workspace) -> None:
