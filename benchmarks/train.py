@@ -114,7 +114,7 @@ class Race:
         )
         self._run(system, task_file, log)
         if not result.exists():
-            raise Failed(_last_line(log))
+            raise Failed(last_line(log))
         found: Found = json.loads(result.read_text(encoding="utf-8"))
         found["speed"] = found["tgt_tokens"] / found["seconds"]
         return found
@@ -183,7 +183,8 @@ class Race:
         return "| " + " | ".join(cells) + " |"
 
 
-def _last_line(log: Path) -> str:
+def last_line(log: Path) -> str:
+    """Give what a system said at last."""
     lines = [
         line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()
     ]

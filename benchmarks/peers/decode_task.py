@@ -1,0 +1,80 @@
+"""What each system is asked to translate, handed to its runner as a file of JSON."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+Ids = Sequence[int]
+FIRST = 16  # sentences that are translated before the clock starts
+
+
+@dataclass(frozen=True)
+class DecodeTask:
+    """One translation to be measured."""
+
+    home: str  # a workspace of ours: data/prepared/test.parquet, models/
+    sources: str  # the same sentences as lines of ids of our tokenizer, no special ones
+    folder: str  # empty, for what the system writes
+    result: str  # file for what was measured
+    variant: str  # which way to run the system, where it has several
+    src_vocab: int
+    tgt_vocab: int
+    d_model: int
+    d_ff: int
+    heads: int
+    layers: int
+    beam: int
+    sentences: int  # in a batch; 1: one after the other
+    length: int  # tokens of each translation, whatever it says; 0: until its end, as ours
+    threads: int
+    dropout: float = 0.0
+
+    @classmethod
+    def read(cls, path: str) -> DecodeTask:
+        """Read a task."""
+        return cls(**json.loads(Path(path).read_text(encoding="utf-8")))
+
+    def write(self, path: Path) -> None:
+        """Write a task for `read`."""
+        path.write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+    def lines(self) -> list[list[int]]:
+        """Give the sources."""
+        text = Path(self.sources).read_text(encoding="utf-8")
+        return [[int(number) for number in line.split()] for line in text.splitlines()]
+
+    def limit(self, source: Ids) -> int:
+        """Give the most tokens of a translation, its end counted."""
+        return self.length or 2 * len(source) + 10
+
+    def batches(self, sources: Sequence[Ids]) -> list[list[int]]:
+        """Put the numbers of sources together by length, longest first."""
+        order = sorted(range(len(sources)), key=lambda row: -len(sources[row]))
+        size = self.sentences
+        return [order[start : start + size] for start in range(0, len(order), size)]
+
+    def measure(
+        self, version: str, translate: Callable[[list[list[int]]], Sequence[Ids] | None]
+    ) -> None:
+        """Translate a few sentences, then all by the clock; give what came out for the scores."""
+        sources = self.lines()
+        translate(sources[:FIRST])
+        begun = time.perf_counter()
+        found = translate(sources)
+        self.finish(version, time.perf_counter() - begun, len(sources), found)
+
+    def finish(
+        self, version: str, seconds: float, rows: int, found: Sequence[Ids] | None = None
+    ) -> None:
+        """Leave the result; without `found` the translations mean nothing."""
+        result = {
+            "version": version,
+            "seconds": seconds,
+            "rows": rows,
+            "translations": None if found is None else [list(one) for one in found],
+        }
+        Path(self.result).write_text(json.dumps(result), encoding="utf-8")
