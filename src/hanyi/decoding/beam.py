@@ -37,8 +37,10 @@ class BeamState:
 
     sentences: Tensor  # [batch], their numbers in the caller's order
     limits: Tensor  # [batch], tokens of a hypothesis, EOS included, at most
-    ceilings: Tensor  # [batch], the norm of that length
+    shortest: int  # of the limits
+    ceilings: Tensor  # [batch], the norms at the limits
     finished: Tensor  # [batch, groups], hypotheses that each group has finished
+    wanted: float  # after so many a group is done
     tokens: Tensor  # [batch * beams, length], BOS first
     log_probs: Tensor  # [batch, beams], nats; -inf: an empty place
     marks: list[Mark | None]  # [batch * beams], or empty where no sentence has terms
@@ -74,21 +76,21 @@ def beam_search(
         Coverage(sentences, config.coverage_penalty, device) if config.uses_attention else None
     )
     found = Found(len(sentences), config, device)
-    while len(state.sentences):
+    while True:
         log_probs = next_log_probs(step(state.tokens[:, -1], cache))
         if coverage:
             coverage.add(cast("Attentive", cache).attention)
         best, live = _extend(state, log_probs, rules, found, config)
-        _keep_finished(state, best, found, coverage)
-        log_probs = _close(state, live, found, config)
+        log_probs = _close(state, best, live, found, coverage)
         remaining = (~_is_over(state, log_probs, found)).nonzero().flatten()
+        if not len(remaining):
+            return found.best()
         index = (remaining[:, None] * beams + live.origins[remaining]).flatten()
         if not _is_identity(index, len(state.tokens)):
             cache.select(index)
         if coverage:
             coverage.select(index)
         _go_on(state, live, log_probs, remaining, index)
-    return found.best()
 
 
 def _begin(sentences: Sequence[Sentence], config: SearchConfig, device: torch.device) -> BeamState:
@@ -105,8 +107,10 @@ def _begin(sentences: Sequence[Sentence], config: SearchConfig, device: torch.de
     return BeamState(
         sentences=torch.arange(batch, device=device),
         limits=torch.tensor(limits, device=device),
+        shortest=min(limits),
         ceilings=torch.tensor([config.norm(limit) for limit in limits], device=device),
         finished=torch.zeros(batch, config.beam_groups, dtype=torch.int64, device=device),
+        wanted=config.patience * (beams // config.beam_groups),
         tokens=torch.full((batch * beams, 1), BOS, device=device),
         log_probs=log_probs,
         marks=marks,
@@ -137,38 +141,41 @@ def _extend(
 
 def _keep_stuck(state: BeamState, likeliest: Tensor, found: Found) -> None:
     """Keep hypotheses as they are for which the rules left no token."""
-    stuck = likeliest.isneginf() & state.log_probs.isfinite()
+    stuck = likeliest.isneginf() & (state.log_probs > NOTHING)
     for sentence, place in stuck.nonzero().tolist():
         tokens = state.tokens[sentence * stuck.size(1) + place, 1:].tolist()
         log_prob = float(state.log_probs[sentence, place])
         found.add(int(state.sentences[sentence]), tokens, log_prob)
 
 
-def _keep_finished(state: BeamState, best: Choice, found: Found, coverage: Coverage | None) -> None:
-    ended = (best.tokens == EOS) & best.log_probs.isfinite()
-    if not ended.any():
-        return
+def _close(
+    state: BeamState, best: Choice, live: Choice, found: Found, coverage: Coverage | None
+) -> Tensor:
+    """Keep what ends in this step, and give the log probabilities of what lives on."""
+    log_probs = live.log_probs
+    ended = (best.tokens == EOS) & (best.log_probs > NOTHING)
+    if ended.any():
+        _keep_finished(state, best, ended, found, coverage)
+        batch, groups = state.finished.shape
+        enough = (state.finished >= state.wanted)[:, :, None]
+        log_probs = log_probs.view(batch, groups, -1).masked_fill(enough, NOTHING).flatten(1)
+    if state.length + 1 == state.shortest:
+        cut = (state.limits == state.shortest)[:, None] & (log_probs > NOTHING)
+        _keep(state, live, cut, found)
+        log_probs = log_probs.masked_fill(cut, NOTHING)
+    return log_probs
+
+
+def _keep_finished(
+    state: BeamState, best: Choice, ended: Tensor, found: Found, coverage: Coverage | None
+) -> None:
     off = None
     if coverage:
         sentences = ended.nonzero()[:, 0]
         rows = sentences * ended.size(1) + best.origins[ended]
         off = coverage.penalties(rows, state.sentences[sentences])
     _keep(state, best, ended, found, off)
-    groups = state.finished.size(1)
-    state.finished += ended.view(len(ended), groups, -1).sum(dim=2)
-
-
-def _close(state: BeamState, live: Choice, found: Found, config: SearchConfig) -> Tensor:
-    """Give the log probabilities `[batch, beams]` of what lives on: not what the limit has cut."""
-    batch, groups = state.finished.shape
-    enough = state.finished >= config.patience * (config.beam_size // groups)
-    log_probs = live.log_probs.view(batch, groups, -1).masked_fill(enough[:, :, None], NOTHING)
-    log_probs = log_probs.flatten(1)
-    cut = (state.limits == state.length + 1)[:, None] & log_probs.isfinite()
-    if cut.any():
-        _keep(state, live, cut, found)
-        log_probs = log_probs.masked_fill(cut, NOTHING)
-    return log_probs
+    state.finished += ended.view(*state.finished.shape, -1).sum(dim=2)
 
 
 def _keep(
@@ -209,6 +216,7 @@ def _go_on(
     if len(remaining) < len(state.sentences):
         state.sentences = state.sentences[remaining]
         state.limits = state.limits[remaining]
+        state.shortest = int(state.limits.min())
         state.ceilings = state.ceilings[remaining]
         state.finished = state.finished[remaining]
     if state.marks:
