@@ -115,7 +115,8 @@ def _pick(weights: Tensor, numbers: Tensor, top_p: float) -> Tensor:
     blocks = functional.pad(weights, (0, -weights.size(1) % BLOCK)).view(len(weights), -1, BLOCK)
     chosen, rest = _invert(blocks.sum(dim=2), numbers)
     block = blocks[torch.arange(len(blocks), device=blocks.device), chosen]
-    return chosen * BLOCK + _invert(block, rest)[0]
+    places = chosen * BLOCK + _invert(block, rest)[0]
+    return places.clamp(max=weights.size(1) - 1)  # where weights are no numbers
 
 
 def _pick_likely(weights: Tensor, numbers: Tensor, mass: Tensor, looked: int) -> Tensor:
@@ -140,7 +141,7 @@ def _invert(weights: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
     sums = weights.cumsum(dim=1, dtype=torch.double)
     targets = (numbers * sums[:, -1])[:, None]
     places = torch.searchsorted(sums, targets, right=True)
-    places = places.clamp(max=weights.size(1) - 1)  # where weights are no numbers
+    places = places.clamp(max=weights.size(1) - 1)  # as above
     width = weights.gather(1, places)
     rest = (targets - sums.gather(1, places) + width) / width
     return places[:, 0], rest[:, 0].clamp(0, BELOW_ONE)
