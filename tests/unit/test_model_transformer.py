@@ -85,6 +85,16 @@ def test_selected_rows_go_on_as_if_alone(beams: int, index: list[int]) -> None:
     torch.testing.assert_close(found, model(sources, history)[:, 18:], **CLOSE)
 
 
+@torch.no_grad()
+def test_a_cache_may_lose_all_its_rows() -> None:
+    model = tiny_model()
+    src, tgt = random_batch(6, batch=2, src_len=5, tgt_len=1)
+    cache = model.start(model.encode(src), beams=3)
+    model.step(tgt[:, 0].repeat_interleave(3), cache)
+    cache.select(torch.empty(0, dtype=torch.int64))
+    assert len(cache.paths) == len(cache.padding) == len(cache.layers[0].keys) == 0
+
+
 @pytest.mark.parametrize("groups", [None, 1, 2])
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_explicit_and_fused_are_equal(positions: str, groups: int | None) -> None:

@@ -91,7 +91,7 @@ class Cache:
             for layer in self.layers:
                 layer.select(sentences)
         paths = self.paths.flatten(0, 2).index_select(0, index)
-        self.paths = paths.view(len(sentences), 1, self.beams, -1)
+        self.paths = paths.view(len(sentences), 1, self.beams, paths.size(1))
 
 
 def _is_identity(index: Tensor, size: int) -> bool:
