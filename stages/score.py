@@ -10,11 +10,10 @@ from hanyi.analysis.report import FILES, counts, write_report
 from hanyi.analysis.sentences import describe
 from hanyi.artifacts import atomic_directory
 from hanyi.languages import Languages
-from hanyi.metrics.lexical import measure
 from hanyi.metrics.statistics import Statistics
-from hanyi.metrics.tokenizers import bleu_tokenizer
 from hanyi.params import load_section
 from hanyi.scoring.config import ScoreConfig
+from hanyi.scoring.evaluation import evaluate
 from hanyi.scoring.pairing import Pair, places_by_corpus, read_pairs
 from hanyi.scoring.significance import interval
 from hanyi.scoring.tokenized import require_plain
@@ -34,11 +33,7 @@ def main(tracker: Tracker) -> dict[str, Any]:
     pairs = read_pairs(DECODED / "test.jsonl", PREPARED / "test.parquet")
     if not config.tokenized_references:
         require_plain(pairs, languages.tgt, PREPARED / "test.parquet")
-    measured = measure(
-        [pair.hypothesis for pair in pairs],
-        [pair.reference for pair in pairs],
-        bleu_tokenizer(config.tokenize, languages.tgt),
-    )
+    measured = evaluate(pairs, config, languages.tgt)
     tracker.artifact(DECODED / "test.jsonl", "decoded")
     corpora = {
         name: _scores({metric: found.part(places) for metric, found in measured.items()})

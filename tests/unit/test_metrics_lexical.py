@@ -49,7 +49,7 @@ def test_scores_and_signatures_are_those_of_sacrebleu(language: str, tokenize: s
         assert found[name] == (expected, str(metric.get_signature()))
         assert found[name].score > 0 or tokenize == "none"
     assert f"tok:{tokenize}" in found["bleu"].signature
-    assert list(found) == list(METRICS) == list(LABELS) == ["bleu", "chrf", "chrf_pp", "ter"]
+    assert list(found) == list(METRICS) == list(LABELS)[:4] == ["bleu", "chrf", "chrf_pp", "ter"]
 
 
 def command_line(folder: Path, hypotheses: Sequence[str], *flags: str) -> dict[str, float]:

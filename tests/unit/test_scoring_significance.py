@@ -74,7 +74,10 @@ def test_p_values_are_those_of_sacrebleu(
     found = test(*(measure(texts, REFERENCES, "13a", [name])[name] for texts in (BAD, GOOD)))
     assert found.baseline == before.score
     assert found.system == now.score
-    assert found.p_value == pytest.approx(now.p_value, abs=1e-9)
+    if name == "ter":  # whole edits make ties, which sacrebleu leaves out
+        assert now.p_value <= found.p_value <= now.p_value + 0.01
+    else:
+        assert found.p_value == pytest.approx(now.p_value, abs=1e-9)
     assert found.difference == now.score - before.score
 
 
@@ -85,7 +88,7 @@ def test_the_same_system_does_not_differ_and_a_far_better_one_does(test: Any) ->
         for texts in (GOOD, ["nonsense"] * 40, REFERENCES)
     )
     same = test(good, good)
-    assert (same.difference, same.p_value) == (0.0, 1 / 1001 if test is bootstrap else 1 / 10001)
+    assert (same.difference, same.p_value) == (0.0, 1.0)
     assert test(bad, copy).p_value < 0.002
     assert test(good, measure(BAD, REFERENCES, "13a", ["chrf"])["chrf"]).p_value > 1e-4
 

@@ -42,7 +42,7 @@ METRICS: dict[str, Metric] = {
     "ter": Metric("TER", lambda _: TER(), higher_is_better=False),
 }
 """BLEU (Papineni et al. 2002), chrF and chrF++ (Popović 2015, 2017), TER (Snover et al. 2006)."""
-LABELS = {name: metric.label for name, metric in METRICS.items()}
+LABELS = {**{name: metric.label for name, metric in METRICS.items()}, "comet": "COMET"}
 """How people write the names."""
 QUICK = ("bleu", "chrf")
 """Metrics that training validates with: TER takes ten times as long as the others together."""

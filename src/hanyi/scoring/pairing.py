@@ -34,7 +34,9 @@ class Pair(NamedTuple):
     finished: bool = True
 
 
-class _Translation(NamedTuple):
+class Translation(NamedTuple):
+    """What a line of a decoded split says of a row, `log_prob` in nats."""
+
     text: str
     log_prob: float | None
     finished: bool
@@ -46,10 +48,10 @@ def read_pairs(decoded: Path, prepared: Path) -> list[Pair]:
     Raises `ArtifactError` when a row is missing, surplus, twice there or unreadable, and when the
     translations are those of another split; `DataError` for values that are no text.
     """
-    rows = _read_references(prepared)
-    _check_origin(decoded.with_name("index.json"), prepared)
+    rows = read_references(prepared)
+    require_origin(decoded.with_name("index.json"), prepared)
     texts = _read_hypotheses(decoded)
-    _check_ids(decoded, prepared, list(rows), list(texts))
+    require_ids(decoded, prepared, list(rows), list(texts))
     return [Pair(key, *rows[key], *texts[key]) for key in sorted(rows)]
 
 
@@ -67,7 +69,8 @@ def places_by_corpus(pairs: Sequence[Pair]) -> dict[str, NDArray[np.int64]]:
     return {str(name): np.flatnonzero(names == name) for name in np.unique(names)}
 
 
-def _read_references(path: Path) -> dict[int, tuple[str, str, str]]:
+def read_references(path: Path) -> dict[int, tuple[str, str, str]]:
+    """Give corpus, source and reference of each row of a prepared split, by id."""
     check_ids(path)
     return {
         number: (corpus, source, reference)
@@ -78,7 +81,7 @@ def _read_references(path: Path) -> dict[int, tuple[str, str, str]]:
     }
 
 
-def _check_origin(index: Path, prepared: Path) -> None:
+def require_origin(index: Path, prepared: Path) -> None:
     """Raise `ArtifactError` for translations of another split; a foreign file has no index."""
     if not index.exists():
         return
@@ -89,21 +92,33 @@ def _check_origin(index: Path, prepared: Path) -> None:
         )
 
 
-def _read_hypotheses(path: Path) -> dict[int, _Translation]:
-    texts: dict[int, _Translation] = {}
+def _read_hypotheses(path: Path) -> dict[int, Translation]:
+    return parse_translations(read_utf8(path), path)
+
+
+def read_utf8(path: Path) -> str:
+    """Read a file of translations; raise `ArtifactError` when that cannot be done."""
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except FileNotFoundError:
-        raise ArtifactError(path, "no such file", "the decoded split", REMEDY) from None
+        return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ArtifactError(path, str(error), "UTF-8", REMEDY) from None
-    for number, line in enumerate(lines, start=1):
+        found = str(error)
+    except OSError as error:
+        found = str(error.strerror).lower()
+    found = "no such file" if found.startswith("no such file") else found
+    raise ArtifactError(path, found, "translations in UTF-8", REMEDY)
+
+
+def parse_translations(text: str, where: object) -> dict[int, Translation]:
+    """Read the text of a decoded split (JSON Lines) that lies at `where`; give it by id."""
+    texts: dict[int, Translation] = {}
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line:
             continue
-        row = _read_line(f"{path}:{number}", line)
+        row = _read_line(f"{where}:{number}", line)
         if row["id"] in texts:
-            raise ArtifactError(f"{path}:{number}", f"id {row['id']} again", "each id once", REMEDY)
-        texts[row["id"]] = _Translation(
+            found = f"id {row['id']} again"
+            raise ArtifactError(f"{where}:{number}", found, "each id once", REMEDY)
+        texts[row["id"]] = Translation(
             row["text"], _number(row.get("log_prob")), row.get("finished") is not False
         )
     return texts
@@ -124,7 +139,10 @@ def _read_line(where: str, line: str) -> Mapping[str, Any]:
     return found
 
 
-def _check_ids(decoded: Path, prepared: Path, wanted: Sequence[int], found: Sequence[int]) -> None:
+def require_ids(
+    decoded: object, prepared: object, wanted: Sequence[int], found: Sequence[int]
+) -> None:
+    """Raise `ArtifactError` unless a decoded split has the rows of the prepared one."""
     missing = sorted(set(wanted) - set(found))
     surplus = sorted(set(found) - set(wanted))
     if missing or surplus:
