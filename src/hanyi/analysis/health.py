@@ -191,13 +191,17 @@ def _side(texts: list[str]) -> Side:
 
 
 def _loops(pair: Pair) -> bool:
-    for units, least in ((words, WORDS_IN_A_ROW), (list, CHARS_IN_A_ROW)):
+    for units, least in ((words, WORDS_IN_A_ROW), (_chars, CHARS_IN_A_ROW)):
         found = most_in_a_row(units(pair.hypothesis), least)
         if found > 1 and found > max(
             most_in_a_row(units(text), 2) for text in (pair.source, pair.reference)
         ):
             return True
     return False
+
+
+def _chars(text: str) -> list[str]:
+    return list(text.casefold())
 
 
 def _is_copied(pair: Pair) -> bool:
