@@ -99,7 +99,7 @@ def test_a_wide_enough_beam_is_exhaustive(
     assert_same(found, every[: config.n_best])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(tables, st.lists(sentences(9), min_size=1, max_size=4), mixes())
 def test_batched_search_with_early_stop_equals_the_plain_one(
     table: Table, asked: list[Sentence], config: SearchConfig
@@ -121,7 +121,7 @@ def test_a_beam_of_one_is_greedy(table: Table, limits: list[int], config: Search
     assert_same([one for (one,) in search(table, asked, config)], greedy)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(tables, st.lists(sentences(9), min_size=1, max_size=4), mixes())
 def test_what_holds_for_every_hypothesis(
     table: Table, asked: list[Sentence], config: SearchConfig

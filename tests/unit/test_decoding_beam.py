@@ -15,7 +15,6 @@ from hanyi.decoding.config import PLAIN
 from hanyi.decoding.greedy import greedy_search
 from hanyi.decoding.hypothesis import Hypothesis, next_log_probs
 from hanyi.decoding.norms import average, gnmt
-from hanyi.decoding.search import search as any_search
 from hanyi.decoding.sentences import Sentence, Wish
 from hanyi.tokens.vocab import BOS, EOS, PAD
 
@@ -224,17 +223,3 @@ def test_what_can_not_be_wished() -> None:
     for prefix, terms in (((A, EOS), ()), ((), (((PAD,),),)), ((), ((),)), ((), (((),),))):
         with pytest.raises(ValueError, match=r"special token|empty"):
             Wish(prefix, terms)
-
-
-def test_every_option_finds_its_search() -> None:
-    rules = {BOS: {A: 0.6, EOS: 0.3, B: 0.1}}
-    for options, wish in (({}, Wish()), ({"no_repeat_ngram": 2}, Wish()), ({}, Wish((B,)))):
-        config = replace(PLAIN, beam_size=1, **options)
-        ((found,),) = any_search(
-            Rules(rules).step,
-            Rules(rules),
-            [Sentence(1, 9, wish=wish)],
-            config,
-            torch.device("cpu"),
-        )
-        assert found.tokens == list(wish.prefix or (A,))
