@@ -61,7 +61,7 @@ def _load(name: str) -> tuple[Any, str]:
         raise _missing(
             f"the package {PACKAGE} cannot be imported: {error}",
             "it installed",
-            f"`pip install {PACKAGE}` (or hanyi[comet])",
+            f"`pip install {PACKAGE} 'setuptools<81'`, which is what hanyi[comet] does",
         ) from None
     path = Path(name)
     local = path / INSIDE if path.is_dir() else path
@@ -74,7 +74,7 @@ def _load(name: str) -> tuple[Any, str]:
             model = load_from_checkpoint(download_model(name))
     except TROUBLE as error:
         raise _missing(
-            f"{name} cannot be had: {type(error).__name__}: {error}",
+            f"{name} cannot be had, unknown or no download: {type(error).__name__}: {error}",
             f"a checkpoint at {local}, or a COMET model in the cache or on Hugging Face",
             f"download it where there is a network ({DOWNLOAD.format(name)}) and set {KEY} to the "
             "path that it prints",
