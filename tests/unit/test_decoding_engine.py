@@ -10,9 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from hanyi.decoding import batches
+from hanyi.decoding.batches import Cost
 from hanyi.decoding.config import PLAIN, DecodeConfig, SearchConfig
-from hanyi.decoding.engine import translate_ids
+from hanyi.decoding.engine import TorchEngine, translate_ids
 from hanyi.decoding.hypothesis import Hypothesis
+from hanyi.decoding.jobs import Job
+from hanyi.decoding.sentences import Wish
 from hanyi.errors import ArtifactError, ParamsError
 from hanyi.model.processes import Processes
 from hanyi.model.transformer import Transformer
@@ -154,6 +158,58 @@ def test_batches_keep_to_the_budget(model: Transformer, monkeypatch: pytest.Monk
     lengths = [src_len for _, src_len in shapes]
     assert lengths == sorted(lengths, reverse=True)
     assert max(rows for rows, _ in shapes) > 1
+
+
+def test_batches_keep_to_the_free_memory(
+    model: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts, search = [text for text in sources(40) if text], config(beam_size=3)
+    roomy = translate_ids(model, texts, search, tokens=10_000)
+    shapes: list[tuple[int, ...]] = []
+    encode = model.encode
+
+    def spy(src: Tensor) -> Any:
+        shapes.append(tuple(src.shape))
+        return encode(src)
+
+    monkeypatch.setattr(model, "encode", spy)
+    longest = max(map(len, texts))
+    one = Cost(model, 3)(longest + 1, search.limit(longest))
+    for free, most in ((2 * 5 * one, 5), (0, 1)):
+        shapes.clear()
+        monkeypatch.setattr(batches, "available_bytes", lambda device, free=free: free)
+        tight = translate_ids(model, texts, search, tokens=10_000)
+        assert shapes[0][0] == most
+        assert [found[0].tokens for found in tight] == [found[0].tokens for found in roomy]
+
+
+def test_memory_that_runs_out_changes_nothing_but_rounding(
+    model: Transformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts, search = sources(30), config(beam_size=3)
+    roomy = translate_ids(model, texts, search, tokens=10_000)
+    encode = model.encode
+
+    def full(src: Tensor) -> Any:
+        if len(src) > 7:
+            raise RuntimeError("[enforce fail at alloc_cpu.cpp] can't allocate memory: 9 bytes")
+        return encode(src)
+
+    monkeypatch.setattr(model, "encode", full)
+    tight = translate_ids(model, texts, search, tokens=10_000)
+    for one, other in zip(tight, roomy, strict=True):
+        assert [h.tokens for h in one] == [h.tokens for h in other]
+        assert [h.log_prob for h in one] == pytest.approx([h.log_prob for h in other], abs=1e-4)
+
+
+def test_a_prefix_has_room_whatever_the_limit(model: Transformer) -> None:
+    search = config(max_length_ratio=0.0, max_length_offset=1, beam_size=2)
+    prefix = (5, 6, 7, 8)
+    jobs = [Job([9, 10], Wish(prefix=prefix)), Job([9, 10])]
+    (begun,), (free,) = TorchEngine(model, 100).translate(jobs, search)
+    assert tuple(begun.tokens[:4]) == prefix
+    assert len(begun.tokens) + begun.finished <= 5
+    assert len(free.tokens) + free.finished <= 1
 
 
 def test_mode_of_the_model_is_left_as_it_was() -> None:

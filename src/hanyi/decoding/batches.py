@@ -65,20 +65,22 @@ class Cost:
         """
         parts = cast("nn.Module", model).modules()
         models = [part for part in parts if isinstance(part, Transformer)]
-        self.score = self.source = self.target = 0  # floats by what they grow with
+        self.score = self.source = self.target = self.path = 0  # floats by what they grow with
         for one in models:
             config = one.config
             kept = 2 * config.decoder_depth * config.groups * config.d_model // config.heads
             self.score += 2 * config.heads  # attention of one encoder layer
             self.source += kept + 4 * config.d_model + 2 * config.d_ff
-            self.target += 2 * kept  # the cache, and its copy in another order
+            self.target += 2 * kept  # the cache, and its copy when it grows
+            self.path += 2 * (config.heads + 1)  # attention of all beams to the nodes of all
         self.logits = LOGITS * sum(one.tgt_vocab for one in models)
         self.places = places
 
     def __call__(self, src_len: int, limit: int) -> int:
         """Give the bytes, for a source padded to `src_len` and a translation up to `limit`."""
         source = self.score * src_len**2 + self.source * src_len
-        return FLOAT * (source + self.places * (self.target * limit + self.logits))
+        target = (self.target + self.path * self.places) * limit
+        return FLOAT * (source + self.places * (target + self.logits))
 
 
 def room(device: torch.device, processes: Processes) -> float:
