@@ -22,8 +22,11 @@ from hanyi.model.processes import ALONE, Processes
 from hanyi.model.transformer import Transformer
 from hanyi.tokens.vocab import BOS, EOS, PAD
 
-ALIGNING = -2
-"""The decoder layer whose attention aligns, the last but one (Garg et al. 2019, 4.1)."""
+ALIGNING = 2
+"""So many of the last decoder layers align together, all heads as one.
+
+Of six layers the last but one aligns best (Garg et al. 2019, 4.1), of few layers the last does.
+"""
 
 OUTPUTS = 2048
 """Positions whose scores are computed at once; each takes as many numbers as there are tokens."""
@@ -57,8 +60,8 @@ def force(
 ) -> list[Forced]:
     """Give the log probability of each target token, and its alignment when asked.
 
-    A target token is aligned with the source token that the mean of the heads attends to most; no
-    token is aligned with EOS, nor where the source is empty. The translation of an empty source
+    A target token is aligned with the source token that the step which writes it attends to most:
+    never with EOS, and with nothing where the source is empty. The translation of an empty source
     into nothing is certain, as it is for every engine. A batch holds at most `tokens` padded tokens
     of either side, or a single longer pair; several processes share the batches, and all get all
     results. `report` hears after each batch how many pairs are done.
@@ -87,9 +90,9 @@ def force(
 
 
 def _batches(pairs: Sequence[Pair], tokens: int) -> list[list[int]]:
-    """Group pairs that hold anything, longest first."""
+    """Group pairs of which anything is to be told, longest first."""
     lengths = [(len(pair.target), len(pair.source)) for pair in pairs]
-    rows = [row for row, both in enumerate(lengths) if any(both)]
+    rows = [row for row, pair in enumerate(pairs) if _outputs(pair)]
     rows.sort(key=lambda row: (-max(lengths[row]), *lengths[row]))
     batches: list[list[int]] = []
     for row in rows:
@@ -106,7 +109,7 @@ def _force_batch(model: Model, pairs: Sequence[Pair], alignment: bool) -> list[F
     device = next(model.parameters()).device
     src = _pad([[*pair.source, EOS] for pair in pairs], device)
     tgt_in = _pad([[BOS, *pair.target] for pair in pairs], device)
-    outputs = [[*pair.target, EOS] if pair.finished else [*pair.target] for pair in pairs]
+    outputs = [_outputs(pair) for pair in pairs]
     counts = [len(tokens) for tokens in outputs]
     with _attending(model, alignment) as layers:
         hidden = model.decode(tgt_in, model.encode(src))
@@ -123,6 +126,12 @@ def _force_batch(model: Model, pairs: Sequence[Pair], alignment: bool) -> list[F
     return [Forced(gains, places) for gains, places in zip(each, aligned, strict=True)]
 
 
+def _outputs(pair: Pair) -> list[int]:
+    """Give the tokens that the model writes."""
+    ends = pair.finished and (len(pair.source) or len(pair.target))
+    return [*pair.target, EOS] if ends else [*pair.target]
+
+
 def _gather(logits: Tensor, tokens: Tensor) -> Tensor:
     """Give the log probability of each token, `[positions]`."""
     return logits.float().log_softmax(dim=-1).gather(1, tokens[:, None])[:, 0]
@@ -135,9 +144,14 @@ def _pad(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
 
 @contextmanager
 def _attending(model: Model, asked: bool) -> Iterator[list[CrossAttention]]:
-    """Let the layers that align keep their weights, one of each model."""
+    """Let the layers that align keep their weights, in each model."""
     models = model.models if isinstance(model, Ensemble) else [model]
-    layers = [_aligning(cast("Transformer", one)) for one in models] if asked else []
+    decoders = [cast("Transformer", one).decoder for one in models if asked]
+    layers = [
+        cast("DecoderLayer", layer).cross_attention
+        for decoder in decoders
+        for layer in decoder[-ALIGNING:]
+    ]
     for layer in layers:
         layer.keep_weights = True
     try:
@@ -147,15 +161,12 @@ def _attending(model: Model, asked: bool) -> Iterator[list[CrossAttention]]:
             layer.keep_weights, layer.weights = False, None
 
 
-def _aligning(model: Transformer) -> CrossAttention:
-    depth = len(model.decoder)
-    return cast("DecoderLayer", model.decoder[max(depth + ALIGNING, 0)]).cross_attention
-
-
 def _align(layers: Sequence[CrossAttention], pairs: Sequence[Pair]) -> list[list[int]]:
     weights = [cast("Tensor", layer.weights).mean(dim=1) for layer in layers]
     weight = torch.stack(weights).mean(dim=0).cpu()  # [batch, tgt_len, src_len]
     return [
-        row[: len(pair.target), : len(pair.source)].argmax(dim=1).tolist() if pair.source else []
+        row[: len(pair.target), : len(pair.source)].argmax(dim=1).tolist()
+        if len(pair.source)
+        else []
         for row, pair in zip(weight, pairs, strict=True)
     ]

@@ -32,8 +32,8 @@ def expected_utilities(texts: Sequence[str]) -> list[float]:
 
     A text that comes twice is one of the others for itself.
     """
-    if len(texts) == 1:
-        return [100.0]
+    if len(texts) < 2:
+        return [100.0 for _ in texts]
     counts = Counter(texts)
     weights = np.array(list(counts.values()))
     scores = chrf_matrix(list(counts))
