@@ -84,7 +84,8 @@ def _decode(device: torch.device, processes: Processes) -> dict[str, Any]:
     processes.require_same((settings, inputs.digests), "decode")
 
     sources = engine.read(inputs.texts)
-    _tell(sources, engine.max_tokens)
+    if processes.first:
+        _tell(sources, engine.max_tokens)
     log.info(
         "%d rows, engine %s, %s, %d processes", len(sources), name, _how(settings), processes.count
     )
