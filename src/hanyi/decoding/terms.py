@@ -76,13 +76,14 @@ class Terms:
                 waiting.append(following)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mark:
     """How far a text has come with its terms."""
 
     terms: Terms
     node: int
     met: frozenset[int]
+    following: dict[int, Mark] = field(default_factory=dict)  # by the tokens read so far
 
     @cached_property
     def missing(self) -> int:
@@ -101,4 +102,6 @@ class Mark:
 
     def after(self, token: int) -> Mark:
         """Read one token."""
-        return self.terms.mark(self.terms.next(self.node, token), self.met)
+        if token not in self.following:
+            self.following[token] = self.terms.mark(self.terms.next(self.node, token), self.met)
+        return self.following[token]
