@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import torch
@@ -17,6 +17,7 @@ from hanyi.decoding.config import PLAIN, DecodeConfig, SearchConfig
 from hanyi.decoding.engine import TorchEngine
 from hanyi.decoding.jobs import Job
 from hanyi.decoding.loading import Loaded, load_engine
+from hanyi.decoding.registry import choose_engine
 from hanyi.errors import DataError
 from hanyi.model.devices import pick_device, prepare_torch
 from hanyi.tokens.bpe import Tokenizer
@@ -57,6 +58,7 @@ class Translator:
 
     def __init__(self, loaded: Loaded, config: DecodeConfig, normal: Callable[[str], str]) -> None:
         self.engine = loaded.engine
+        self.name = loaded.name  # of the engine
         self.model = loaded.first
         self.config = config
         self.normal = normal
@@ -96,11 +98,12 @@ class Translator:
         return self.engine.max_tokens
 
     def translate(self, texts: Sequence[str], search: SearchConfig | None = None) -> list[str]:
-        """Translate each text, by the `decode` section unless told otherwise.
+        """Translate each text, as the `decode` section says unless another search is given.
 
         An empty text stays empty. A text longer than the model has seen is cut at sentence ends
         (else at commas, spaces or anywhere), its parts are translated and joined, and a warning
-        says so; one more tells of a translation that lacks a term or was cut at its limit.
+        says so; one more tells of a translation that lacks a term or was cut at its limit. Raises
+        `ParamsError` for a search that the engine cannot do.
         """
         sources = self.engine.read([self.normal(text) for text in texts])
         for source in sources:
@@ -109,7 +112,7 @@ class Translator:
                     f"more than {self.max_tokens} tokens, translated in {len(source.parts)} parts"
                 )
                 log.warning("%s...: %s", source.text[:TOLD], told)
-        rows = self.engine.translate(sources, search or self.config)
+        rows = self.engine.translate(sources, self._asked(search))
         for source, row in zip(sources, rows, strict=True):
             if row.unmet:
                 log.warning(
@@ -133,3 +136,10 @@ class Translator:
         tgt_in = torch.tensor([[BOS, *best.tokens]], device=device)
         weights = self.model.attention_maps(src, tgt_in)["cross"][0].cpu()
         return Attention(weights, [*src_ids, EOS], [*best.tokens, EOS])
+
+    def _asked(self, search: SearchConfig | None) -> SearchConfig:
+        if search is None:
+            return self.config
+        options = {field.name: getattr(search, field.name) for field in fields(PLAIN)}
+        choose_engine(replace(self.config, **options, engine=self.name))
+        return search

@@ -85,6 +85,15 @@ def test_the_decode_section_is_the_default(places: tuple[Path, Path]) -> None:
     assert found != translator.translate(texts, replace(config, beam_size=1))
 
 
+def test_a_search_that_the_engine_cannot_do_is_told(places: tuple[Path, Path]) -> None:
+    translator = Translator.load(
+        *places, device="cpu", config=replace(OUTSIDE, engine="ctranslate2")
+    )
+    assert translator.translate(["他好。"], PLAIN) == translator.translate(["他好。"])
+    with pytest.raises(ParamsError, match="ctranslate2, which has no no_repeat_ngram 3"):
+        translator.translate(["他好。"], replace(PLAIN, no_repeat_ngram=3))
+
+
 def test_terms_that_are_not_met_are_told(
     places: tuple[Path, Path], caplog: pytest.LogCaptureFixture
 ) -> None:
