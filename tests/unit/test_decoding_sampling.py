@@ -14,12 +14,14 @@ from torch import Tensor
 
 from hanyi.decoding import sampling
 from hanyi.decoding.config import PLAIN, SamplingConfig, SearchConfig
+from hanyi.decoding.engine import translate_ids
 from hanyi.decoding.greedy import greedy_search
 from hanyi.decoding.hypothesis import Hypothesis
 from hanyi.decoding.sampling import draw, sample
 from hanyi.decoding.search import search
 from hanyi.decoding.sentences import Sentence, Wish
 from hanyi.tokens.vocab import BOS, EOS, PAD
+from tests.models import tiny_model
 from tests.searches import Task
 from tests.tables import Prefix, Prefixes, Table
 
@@ -45,7 +47,7 @@ def drawn(
     table: Table, sentences: list[Sentence], config: SearchConfig, first: int = 0
 ) -> list[list[Hypothesis]]:
     """Sample sentences that the table knows by their places, from `first` on."""
-    cache = Prefixes.begin(len(sentences), config.places)
+    cache = Prefixes.begin(len(sentences), config.beams)
     cache.rows = [(sentence + first, prefix) for sentence, prefix in cache.rows]
     return search(table.step, cache, sentences, config, CPU)
 
@@ -157,16 +159,18 @@ def test_draws_depend_on_seed_row_and_sample_alone() -> None:
     assert len({tuple(one.tokens) for one in together[5]}) > 1
 
 
-def test_sentences_leave_when_all_their_samples_have_ended() -> None:
+def test_samples_leave_as_they_end() -> None:
     class Counting(Table):
         def step(self, tokens: Tensor, cache: Prefixes) -> Tensor:
             rows.append(len(tokens))
             return super().step(tokens, cache)
 
     rows: list[int] = []
-    found = drawn(Counting(seed=0, vocab=6), [Sentence(2, 1), Sentence(2, 4, 3)], config(2))
-    assert rows == [4, 2, 2, 2]
-    assert [len(one.tokens) + one.finished for both in found for one in both] == [1, 1, 4, 4]
+    sentences = [Sentence(2, 1), Sentence(2, 6), Sentence(2, 6, 3)]
+    found = drawn(Counting(seed=0, vocab=6), sentences, config(8))
+    lengths = [len(one.tokens) + one.finished for each in found for one in each]
+    assert rows[0] == 24
+    assert rows == [sum(length > step for length in lengths) for step in range(max(lengths))]
 
 
 def test_what_the_rules_leave_no_token_for_is_cut_there() -> None:
@@ -219,7 +223,7 @@ def test_no_numbers_are_told_from_bad_luck() -> None:
     def step(tokens: Tensor, cache: Prefixes) -> Tensor:
         return torch.full((len(tokens), 7), math.nan)
 
-    (found,) = sample(step, Prefixes.begin(1, 2), [Sentence(2, 3)], config(2), CPU)
+    (found,) = sample(step, Prefixes.begin(1), [Sentence(2, 3)], config(2), CPU)
     assert all(math.isnan(one.log_prob) for one in found)
 
 
@@ -235,3 +239,17 @@ def test_numbers_are_even_and_below_one() -> None:
 def test_terms_are_refused() -> None:
     with pytest.raises(ValueError, match="terms"):
         drawn(Table(0, 6), [Sentence(2, 3, wish=Wish(terms=(((A,),),)))], config())
+
+
+def test_a_model_draws_the_same_in_any_batch() -> None:
+    model = tiny_model(4)
+    sources = [[4 + place % 9 for place in range(number % 7)] for number in range(20)]
+    chosen = config(3, temperature=1.5, top_k=20, top_p=0.95)
+    together = translate_ids(model, sources, chosen, tokens=10_000)
+    alone = translate_ids(model, sources, chosen, tokens=1)
+    assert len({tuple(one.tokens) for found in together for one in found}) > 40
+    for one, other in zip(together, alone, strict=True):
+        assert [each.tokens for each in one] == [each.tokens for each in other]
+        assert [each.log_prob for each in one] == pytest.approx(
+            [each.log_prob for each in other], abs=1e-4
+        )

@@ -97,8 +97,16 @@ class SearchConfig:
 
     @property
     def places(self) -> int:
-        """Give the rows of each sentence in the model's cache."""
+        """Give the rows of each sentence in the model's cache, at most."""
         return self.n_best if self.method == "sample" else self.beam_size
+
+    @property
+    def beams(self) -> int:
+        """Give the rows of each sentence with which the cache begins.
+
+        Samples have nothing to share once they have parted, so each becomes a sentence of its own.
+        """
+        return 1 if self.method == "sample" else self.beam_size
 
     @property
     def uses_attention(self) -> bool:

@@ -89,7 +89,7 @@ def _translate_batch(model: Model, jobs: list[Job], config: SearchConfig) -> lis
     memory = model.encode(_pad([job.source for job in jobs]).to(device))
     asked = [job.sentence(config) for job in jobs]
     step = model.step_attending if config.uses_attention else model.step
-    found = search(step, model.start(memory, config.places), asked, config, device)
+    found = search(step, model.start(memory, config.beams), asked, config, device)
     require_numbers(found)
     return found
 

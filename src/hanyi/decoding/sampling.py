@@ -42,40 +42,38 @@ def sample(
 ) -> list[list[Hypothesis]]:
     """Draw `n_best` translations of each sentence: finished ones first, the best score first.
 
-    `step(tokens [rows], cache)` gives logits `[rows, tgt_vocab]`; the cache holds `n_best` rows for
-    each sentence, side by side, and a sentence leaves it when all its samples have ended. The log
+    `step(tokens [rows], cache)` gives logits `[rows, tgt_vocab]`; the cache begins with one row for
+    each sentence, of which each sample takes a copy, and samples leave it as they end. The log
     probability is the model's own, as if nothing were cut off and the temperature were 1.
     """
     if any(sentence.wish.terms for sentence in sentences):
         raise ValueError("sampling cannot heed terms")
     samples = config.n_best
-    limits = torch.tensor([one.limit for one in sentences], device=device)
-    limits = limits.repeat_interleave(samples)  # [batch * samples], and so are all that follow
-    owners = torch.arange(len(sentences), device=device).repeat_interleave(samples)
-    longest = int(limits.max())
     numbers = [sentence.number for sentence in sentences]
+    longest = max(sentence.limit for sentence in sentences)
     draws = torch.from_numpy(_draws(numbers, samples, config.sampling.seed, longest)).to(device)
     rules = Rules(sentences, config.no_repeat_ngram, device)
-    written = torch.full((len(limits), longest), BOS, device=device)
-    lengths = torch.zeros_like(limits)
-    log_probs = torch.zeros(len(limits), device=device)
-    alive = torch.ones(len(limits), dtype=torch.bool, device=device)
-    rows = torch.arange(len(limits), device=device)  # those that are in the cache
+    owners = torch.arange(len(sentences), device=device).repeat_interleave(samples)
+    cache.select(owners)
+    # [batch * samples], and so are all that follow.
+    limits = torch.tensor([sentence.limit for sentence in sentences], device=device)[owners]
+    written = torch.full((len(owners), longest), BOS, device=device)
+    lengths = torch.zeros_like(owners)
+    totals = torch.zeros(len(owners), device=device)
+    rows = torch.arange(len(owners), device=device)  # those that go on
     tokens = torch.full_like(rows, BOS)
     for length in range(longest):
-        gains = next_log_probs(step(tokens, cache))
+        log_probs = next_log_probs(step(tokens, cache))
         if not rules.idle:
-            rules.rule_out(gains, written[rows, :length], owners[rows])
-            alive[rows] &= ~gains.amax(dim=1).isneginf()  # cut: the rules left no token
-        tokens = draw(gains, draws[rows, length], config.sampling)
+            rules.rule_out(log_probs, written[rows, :length], owners[rows])
+        free = ~log_probs.amax(dim=1).isneginf()  # the others are cut: the rules left no token
+        tokens = draw(log_probs, draws[rows, length], config.sampling)
         written[rows, length] = tokens
-        gains = gains.gather(1, tokens[:, None])[:, 0]
-        log_probs[rows] += gains.masked_fill(~alive[rows], 0)
-        lengths[rows] += alive[rows]
-        alive[rows] &= (tokens != EOS) & (length + 1 < limits[rows])
-        left = alive[rows].view(-1, samples).any(dim=1).repeat_interleave(samples)
-        if not left.all():
-            kept = left.nonzero().flatten()
+        lengths[rows] += free
+        totals[rows] += log_probs.gather(1, tokens[:, None])[:, 0].masked_fill(~free, 0.0)
+        going = free & (tokens != EOS) & (length + 1 < limits[rows])
+        if not going.all():
+            kept = going.nonzero().flatten()
             if not len(kept):
                 break
             rows, tokens = rows[kept], tokens[kept]
@@ -83,7 +81,7 @@ def sample(
     found = [
         _hypothesis(row[:length], log_prob, config)
         for row, length, log_prob in zip(
-            written.tolist(), lengths.tolist(), log_probs.tolist(), strict=True
+            written.tolist(), lengths.tolist(), totals.tolist(), strict=True
         )
     ]
     return [

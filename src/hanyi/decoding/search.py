@@ -28,7 +28,7 @@ def search(
     """Find at most `n_best` hypotheses for each sentence of a batch, best first, and at least one.
 
     `step(tokens [rows], cache)` gives logits `[rows, tgt_vocab]`, which it leaves to the search;
-    the cache holds `config.places` rows for each sentence, side by side. Where the configuration
+    the cache holds `config.beams` rows for each sentence, side by side. Where the configuration
     says `uses_attention`, each step leaves `cache.attention`, `[rows, src_len]`. Finished
     hypotheses come first, then those that were cut.
     """
