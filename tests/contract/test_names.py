@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 # Modules of `stages` that are no DVC stage.
-NOT_STAGES = {"__init__", "harness", "launch", "paths", "check", "preset", "summary"}
+NOT_STAGES = {"__init__", "harness", "launch", "paths", "check", "compare", "preset", "summary"}
 
 
 def table_stages(readme: Path) -> list[str]:
