@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import sacrebleu
 
-from hanyi.errors import ArtifactError, ParamsError
+from hanyi.errors import ArtifactError, DataError, ParamsError
+from hanyi.metrics.statistics import Statistics
+from hanyi.scoring import evaluation
 from hanyi.tracking import Tracker
 from stages.score import main
 
@@ -95,3 +99,36 @@ def test_the_tokenizer_follows_the_language_and_a_mismatch_is_one_line(workspace
     write_params(workspace, target="zh", tokenize="13a")
     with pytest.raises(ParamsError, match=r"score\.tokenize: 13a for zh"):
         main(Tracker())
+
+
+def test_tokenized_references_are_refused_unless_wanted(workspace: Path) -> None:
+    path = workspace / "data" / "prepared" / "test.parquet"
+    table = pq.read_table(path)
+    parted = [text.replace(".", " .").replace(",", " ,") for text in table["tgt"].to_pylist()]
+    pq.write_table(table.set_column(3, "tgt", pa.array(parted)), path)
+    with pytest.raises(DataError, match="look tokenized") as caught:
+        main(Tracker())
+    assert "2 of 2 references of hsk" in str(caught.value)
+    write_params(workspace, tokenized_references=True)
+    assert main(Tracker())["rows"] == 4
+
+
+def test_comet_that_cannot_be_had_is_one_line_and_nothing_is_written(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "comet", None)
+    write_params(workspace, comet="Unbabel/wmt22-comet-da")
+    with pytest.raises(DataError, match=r"score\.comet: the package unbabel-comet"):
+        main(Tracker())
+    assert not (workspace / "metrics").exists()
+
+
+def test_comet_is_one_more_metric(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = np.array([[80.0, 1.0], [60.0, 1.0], [90.0, 1.0], [70.0, 1.0]])
+    found = Statistics(counts, lambda sums: float(sums[0] / sums[1]), "model:fake")
+    monkeypatch.setattr(evaluation, "measure_comet", lambda pairs, name: found)
+    write_params(workspace, comet="fake")
+    metrics = main(Tracker())
+    assert metrics["comet"]["score"] == 75.0
+    assert metrics["comet"]["signature"] == "model:fake"
+    assert metrics["corpora"]["hsk"]["comet"]["score"] == 85.0  # rows 1 and 3

@@ -13,7 +13,7 @@ from hanyi.analysis.frequency import by_frequency
 from hanyi.analysis.health import MEANINGS
 from hanyi.analysis.sentences import Sentences
 from hanyi.analysis.tables import Cell, Column, Kind, Table
-from hanyi.metrics.lexical import METRICS
+from hanyi.metrics.lexical import LABELS
 from hanyi.scoring.pairing import by_corpus
 
 Places = NDArray[np.int64]
@@ -149,7 +149,7 @@ def _scores(
     columns = [
         first,
         Column("rows", "rows", Kind.COUNT),
-        *(Column(name, METRICS[name].label, Kind.SCORE) for name in sentences.statistics),
+        *(Column(name, LABELS[name], Kind.SCORE) for name in sentences.statistics),
         Column("flagged", "flagged", Kind.COUNT),
     ]
     return columns, rows

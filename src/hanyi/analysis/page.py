@@ -10,7 +10,7 @@ from hanyi.analysis.sentences import Sentences
 from hanyi.analysis.tables import Kind, Table
 from hanyi.analysis.words import WORD
 from hanyi.corpus.samples import excerpt
-from hanyi.metrics.lexical import METRICS
+from hanyi.metrics.lexical import LABELS
 
 LONGEST = 1000
 """Characters of a text that are shown, at most."""
@@ -59,14 +59,14 @@ def page(sentences: Sentences, tables: Sequence[Table], picture: str) -> str:
 def signatures(sentences: Sentences) -> Iterator[str]:
     """Say how each metric is computed."""
     for name, one in sentences.statistics.items():
-        yield f"{METRICS[name].label}: {one.signature}"
+        yield f"{LABELS[name]}: {one.signature}"
 
 
 def about(place: int, sentences: Sentences) -> str:
     """Say of a row what its number, scores and signs of trouble are."""
     pair = sentences.pairs[place]
     scores = (
-        f"{METRICS[name].label} {scores[place]:.1f}" for name, scores in sentences.scores.items()
+        f"{LABELS[name]} {scores[place]:.1f}" for name, scores in sentences.scores.items()
     )
     flags = [name for name, mask in sentences.flags.items() if mask[place]]
     return ", ".join([f"id {pair.id}", pair.corpus, *scores, *flags])
