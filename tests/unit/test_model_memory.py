@@ -26,11 +26,12 @@ def test_free_memory(system: Path) -> None:
     (system / "meminfo").write_text("MemTotal: 900 kB\nMemAvailable:   600 kB\n")
     assert available_bytes(CPU) == 600 * 1024
     (system / "memory.current").write_text("1000\n")
-    for most, expected in (("max", 600 * 1024), ("5000", 4000), ("900", 0), ("9" * 9, 600 * 1024)):
+    (system / "memory.stat").write_text("anon 600\nfile 400\nactive_file 300\ninactive_file 100\n")
+    for most, expected in (("max", 600 * 1024), ("5000", 4100), ("900", 0), ("9" * 9, 600 * 1024)):
         (system / "memory.max").write_text(f"{most}\n")
         assert available_bytes(CPU) == expected
     (system / "meminfo").write_text("MemTotal: 900 kB\n")
-    assert available_bytes(CPU) == 10**9 - 1 - 1000
+    assert available_bytes(CPU) == 10**9 - 1 - 900
 
 
 @pytest.mark.parametrize(

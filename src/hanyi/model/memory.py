@@ -9,6 +9,8 @@ import torch
 PROC = Path("/proc/meminfo")
 CGROUP = Path("/sys/fs/cgroup")
 
+RECLAIMED = "inactive_file "
+
 UNKNOWN = 4 << 30
 """Bytes taken as free where the system does not tell."""
 
@@ -42,12 +44,14 @@ def _machine() -> int | None:
 
 
 def _container() -> int | None:
-    """Give the limit of the control group (cgroup v2) without what it uses."""
+    """Give the limit of the control group (cgroup v2) without what it holds for good."""
     try:
-        most, used = (
-            (CGROUP / name).read_text(encoding="utf-8").strip()
-            for name in ("memory.max", "memory.current")
+        most, used, stat = (
+            (CGROUP / f"memory.{name}").read_text(encoding="utf-8").strip()
+            for name in ("max", "current", "stat")
         )
     except OSError:  # no control group, or an old one
         return None
-    return max(0, int(most) - int(used)) if most.isdecimal() else None
+    # Files that were read count as used, but make room when it is needed.
+    kept = sum(int(line.split()[1]) for line in stat.splitlines() if line.startswith(RECLAIMED))
+    return max(0, int(most) - int(used) + kept) if most.isdecimal() else None
