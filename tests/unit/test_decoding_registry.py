@@ -6,12 +6,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
 from hanyi.decoding.config import ENGINES, DecodeConfig
 from hanyi.decoding.engine import TorchEngine
 from hanyi.decoding.ensemble import Ensemble
+from hanyi.decoding.jobs import Job
 from hanyi.decoding.registry import KINDS, choose_engine, open_engine
 from hanyi.errors import ParamsError
+from hanyi.model import quantized
+from hanyi.model.quantized import BACKEND, QuantizedLinear
 from hanyi.params import parse
 from tests.decoding import DECODE
 from tests.models import tiny_model
@@ -68,3 +72,16 @@ def test_our_engine_takes_one_model_or_an_ensemble() -> None:
         engine = open_engine(model, config())
         assert isinstance(engine, TorchEngine)
         assert engine.model is model
+
+
+@pytest.mark.skipif(
+    BACKEND not in torch.backends.quantized.supported_engines, reason=f"no {BACKEND} here"
+)
+def test_int8_goes_through_our_own_engine_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantized, "WORTH_IT", 0)
+    model = tiny_model()
+    engine = open_engine(model, config(engine="torch", quantization="int8"))
+    assert isinstance(engine, TorchEngine)
+    assert any(isinstance(module, QuantizedLinear) for module in model.modules())
+    (found,) = engine.translate([Job((5, 6, 7))], config())
+    assert found

@@ -13,6 +13,7 @@ from hanyi.decoding.ensemble import Ensemble
 from hanyi.decoding.jobs import Engine
 from hanyi.errors import ParamsError
 from hanyi.model.processes import ALONE, Processes
+from hanyi.model.quantized import quantize
 from hanyi.model.transformer import Transformer
 
 
@@ -28,6 +29,8 @@ class Kind:
 def _open_torch(
     model: Transformer | Ensemble, config: DecodeConfig, _processes: Processes
 ) -> Engine:
+    if config.quantization == "int8":
+        quantize(model)  # in place, so that a forced pass sees what the search saw
     return TorchEngine(model, config.batch_tokens)
 
 
@@ -40,8 +43,8 @@ def _open_ctranslate2(
     return CTranslate(alone, config.quantization, config.batch_tokens)
 
 
-def _torch_lacks(config: DecodeConfig) -> str | None:
-    return None if config.quantization == "none" else f"quantization {config.quantization}"
+def _torch_lacks(_config: DecodeConfig) -> str | None:
+    return None
 
 
 KINDS = {
