@@ -43,12 +43,8 @@ def _open_ctranslate2(
     return CTranslate(alone, config.quantization, config.batch_tokens)
 
 
-def _torch_lacks(_config: DecodeConfig) -> str | None:
-    return None
-
-
 KINDS = {
-    "torch": Kind(_open_torch, _torch_lacks, parallel=False),
+    "torch": Kind(_open_torch, lambda _config: None, parallel=False),
     "ctranslate2": Kind(_open_ctranslate2, ctranslate_options.lacks, parallel=True),
 }
 
@@ -64,7 +60,7 @@ def choose_engine(config: DecodeConfig) -> str:
             "params.yaml: decode.engine",
             f"{name}, which has no {missing}",
             "an engine with all options that are set",
-            "set decode.engine to another one, or leave the option off",
+            "set decode.engine to torch, or leave the option off",
         )
     return name
 
