@@ -26,7 +26,7 @@ import sacrebleu
 import torch
 
 from benchmarks.peers.decode_task import DecodeTask
-from benchmarks.train import ENVIRONMENTS, SIZES, Failed, Found, System, last_line
+from benchmarks.train import ENVIRONMENTS, SIZES, UNLOCKED, Failed, Found, System, last_line
 from benchmarks.train import Race as Runner
 from hanyi.errors import HanyiError
 from hanyi.model.config import ModelConfig
@@ -66,6 +66,18 @@ PEERS = (
     Decoder("Hanyi, engine ctranslate2, int8", "decode_ours", variant="ctranslate2 int8"),
     Decoder("CTranslate2, int8", "decode_ctranslate", variant="int8"),
     Decoder("Hugging Face generate", "decode_marian", place="marian", share=0.5),
+    Decoder("OpenNMT-py", "decode_opennmt", place="opennmt", trained=False, share=0.5),
+    Decoder("Eole", "decode_eole", place="eole", trained=False, share=0.5),
+    Decoder("fairseq", "decode_fairseq", place="fairseq", trained=False, share=0.5),
+    Decoder(
+        "fairseq, MKL unlocked",
+        "decode_fairseq",
+        environment=UNLOCKED,
+        place="fairseq",
+        trained=False,
+        share=0.5,
+    ),
+    Decoder("JoeyNMT", "decode_joeynmt", place="joeynmt", trained=False, share=0.2),
     Decoder("tutorial, no cache", "decode_tutorial", trained=False, share=0.1),
 )
 
