@@ -6,7 +6,7 @@ import random
 from statistics import mean
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.chrf import CHRF
 
@@ -32,6 +32,7 @@ def plain_utilities(row: list[str]) -> list[float]:
     ]
 
 
+@settings(max_examples=50)
 @given(st.lists(texts, min_size=1, max_size=6))
 def test_each_score_is_sacrebleus(row: list[str]) -> None:
     found = chrf_matrix(row)
@@ -40,6 +41,7 @@ def test_each_score_is_sacrebleus(row: list[str]) -> None:
             assert found[one, other] == pytest.approx(utility(text, reference), abs=1e-9)
 
 
+@settings(max_examples=50)
 @given(st.lists(texts, min_size=2, max_size=8))
 def test_utilities_are_the_mean_over_the_others(row: list[str]) -> None:
     doubled = [*row, row[0]]

@@ -243,11 +243,11 @@ def test_terms_are_refused() -> None:
 
 def test_a_model_draws_the_same_in_any_batch() -> None:
     model = tiny_model(4)
-    sources = [[4 + place % 9 for place in range(number % 7)] for number in range(20)]
-    chosen = config(3, temperature=1.5, top_k=20, top_p=0.95)
+    sources = [[4 + place % 9 for place in range(number % 7)] for number in range(10)]
+    chosen = config(4, temperature=1.5, top_k=20, top_p=0.95)
     together = translate_ids(model, sources, chosen, tokens=10_000)
     alone = translate_ids(model, sources, chosen, tokens=1)
-    assert len({tuple(one.tokens) for found in together for one in found}) > 40
+    assert len({tuple(one.tokens) for found in together for one in found}) > 20
     for one, other in zip(together, alone, strict=True):
         assert [each.tokens for each in one] == [each.tokens for each in other]
         assert [each.log_prob for each in one] == pytest.approx(
