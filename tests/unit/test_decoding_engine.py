@@ -239,6 +239,7 @@ def test_a_diverged_model_is_told(beam_size: int) -> None:
         ({"beam_size": 0}, "beam_size must be at least 1, got 0"),
         ({"n_best": 5}, "n_best must be from 1 to beam_size, got n_best 5 and beam_size 4"),
         ({"n_best": 0}, "n_best must be at least 1, got 0"),
+        ({"choose": "mbr"}, "choose mbr needs others to compare with, got n_best 1"),
         ({"length_penalty": -0.1}, "length_penalty must be 0 or more, got -0.1"),
         ({"max_length_ratio": -1.0}, "max_length_ratio must be 0 or more, got -1.0"),
         ({"max_length_offset": 0}, "max_length_offset must be at least 1, got 0"),

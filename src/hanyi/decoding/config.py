@@ -72,6 +72,8 @@ class SearchConfig:
         self._check_beams()
 
     def _check_beams(self) -> None:
+        if self.choose == "mbr" and self.n_best == 1:
+            raise ValueError("choose mbr needs others to compare with, got n_best 1")
         if self.method == "beam" and self.n_best > self.beam_size:
             raise ValueError(
                 f"n_best must be from 1 to beam_size, got n_best {self.n_best} "
