@@ -57,6 +57,7 @@ def test_every_flag_is_explained() -> None:
         ("tokenized", "我不去", "I don't go.", "I do n't go.", ZH_EN),
         ("tokenized", "我不去", "I don't go.", "I will not g@@ o.", ZH_EN),
         ("tokenized", "我不去", "I don't go.", "▁I ▁will not go.", ZH_EN),
+        ("tokenized", "I don't go.", "我不去", "我 不 去", EN_ZH),
     ],
 )
 def test_signs_of_trouble_are_seen(

@@ -56,38 +56,38 @@ def _draw_spread(axes: Any, sentences: Sentences) -> None:
 
 
 def _draw_lengths(axes: Any, table: Table) -> None:
-    _columns(axes, table.of("src_words"), table.of("chrf"), table.of("rows"), BAR)
+    _columns(axes, table.of("src_words"), table.numbers_of("chrf"), table.numbers_of("rows"), BAR)
     axes.set_ylim(0, 105)
     axes.set_title("chrF by words of the source, with the number of rows", **_title())
 
 
 def _draw_words(axes: Any, table: Table) -> None:
-    percents = [100 * float(value) for value in table.of("f1")]
-    _columns(axes, table.of("occurrences"), percents, table.of("reference"), GOOD)
+    percents = [100 * share for share in table.numbers_of("f1")]
+    _columns(axes, table.of("occurrences"), percents, table.numbers_of("reference"), GOOD)
     axes.set_ylim(0, 105)
     axes.set_title("F1 of words (%) by occurrences in train, with their number", **_title())
 
 
 def _draw_health(axes: Any, table: Table) -> None:
-    names, counts = table.of("flag"), [int(count) for count in table.of("rows")]
+    names, counts = table.of("flag"), table.numbers_of("rows")
     axes.barh(range(len(names)), counts, color=BAD, height=0.75)
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.set_xlim(0, max(1, *counts) * 1.15)
     axes.set_xticks([])  # each bar has its number
     for place, count in enumerate(counts):
-        axes.annotate(f" {count:,}", (count, place), va="center", fontsize=8)
+        axes.annotate(f" {count:,.0f}", (count, place), va="center", fontsize=8)
     axes.set_title("Rows with signs of trouble", **_title())
 
 
 def _columns(
-    axes: Any, names: Sequence[Cell], heights: Sequence[Any], counts: Sequence[Cell], colour: str
+    axes: Any, names: Sequence[Cell], heights: Sequence[float], counts: Sequence[float], colour: str
 ) -> None:
     axes.bar(range(len(names)), heights, color=colour, width=0.8)
     axes.set_xticks(range(len(names)), names)
     for place, (height, count) in enumerate(zip(heights, counts, strict=True)):
         axes.annotate(
-            f"{count:,}",
+            f"{count:,.0f}",
             (place, height),
             xytext=(0, 2),
             textcoords="offset points",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,8 +16,9 @@ from hanyi.corpus.cleaning.blocks import Side
 from hanyi.corpus.cleaning.characters import SCRIPTS
 from hanyi.corpus.cleaning.lengths import size
 from hanyi.corpus.keys import fold
-from hanyi.languages import Languages, scripts
+from hanyi.languages import Languages, language, scripts
 from hanyi.scoring.pairing import Pair
+from hanyi.scoring.tokenized import SIGNS, shows
 
 Mask = NDArray[np.bool_]
 
@@ -124,9 +124,10 @@ def tokenized(rows: Rows) -> Mask:
 
     Then the translation was not put together again, and scores suffer.
     """
+    signs = [sign for sign in SIGNS if language(rows.languages.tgt) not in sign.never]
     return rows.where(
-        lambda pair: (
-            bool(_TOKENIZED.search(pair.hypothesis)) and not _TOKENIZED.search(pair.reference)
+        lambda pair: any(
+            shows(pair.hypothesis, sign) and not shows(pair.reference, sign) for sign in signs
         )
     )
 
@@ -153,7 +154,7 @@ MEANINGS = {
     "short": "under half the size of the reference, or of what the source lets expect",
     "long": "over twice the size of the reference, or of what the source lets expect",
     "numbers": "lacks a number of source and reference, or has one of neither",
-    "tokenized": "spaces before marks, @@ or ▁: not put together again",
+    "tokenized": "spaces before marks or between characters, @@, ▁: not put together again",
 }
 
 
@@ -179,11 +180,6 @@ def most_in_a_row(units: Sequence[str], least: int, longest: int = LONGEST_UNIT)
             if times >= max(least, most + 1) and letters[begin : begin + period].any():
                 most = times
     return most
-
-
-_TOKENIZED = re.compile(
-    r"\w ['’](?:s|t|m|d|re|ve|ll)\b|\w n['’]t\b|\w [,;!?](?:\s|$)|\w \.$|@@ |@-@|▁|&(?:apos|quot);"
-)
 
 
 def _side(texts: list[str]) -> Side:

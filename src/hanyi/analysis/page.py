@@ -65,9 +65,7 @@ def signatures(sentences: Sentences) -> Iterator[str]:
 def about(place: int, sentences: Sentences) -> str:
     """Say of a row what its number, scores and signs of trouble are."""
     pair = sentences.pairs[place]
-    scores = (
-        f"{LABELS[name]} {scores[place]:.1f}" for name, scores in sentences.scores.items()
-    )
+    scores = (f"{LABELS[name]} {scores[place]:.1f}" for name, scores in sentences.scores.items())
     flags = [name for name, mask in sentences.flags.items() if mask[place]]
     return ", ".join([f"id {pair.id}", pair.corpus, *scores, *flags])
 

@@ -61,6 +61,10 @@ class Table:
         place = [column.name for column in self.columns].index(name)
         return [row[place] for row in self.rows]
 
+    def numbers_of(self, name: str) -> list[float]:
+        """Give the numbers of one column, which has nothing else."""
+        return [float(cell) for cell in self.of(name) if isinstance(cell, int | float)]
+
 
 def write_csv(path: Path, table: Table) -> None:
     """Write a table for programs and `dvc plots`: plain numbers of 6 digits, shares from 0 to 1."""

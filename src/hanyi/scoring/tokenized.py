@@ -39,6 +39,11 @@ SIGNS = (
         re.compile(r"\w \?(?=\s|$)"),
         frozenset({"fr", "br"}),
     ),
+    Sign(
+        "a space inside don't and we'll",
+        re.compile(r"\w ?(?:n['’]t|['’](?:ll|re|ve))\b"),
+        re.compile(r"\w (?:n['’]t|['’](?:ll|re|ve))\b"),
+    ),
     Sign("spaces between characters", re.compile(rf"{_HAN}\s*{_HAN}"), re.compile("")),
     Sign("pieces of words (@@ ▁ ##)", re.compile(""), re.compile(r"\w@@(?=\s|$)|▁|(?<=\s)##\w")),
     Sign("escapes (&apos; @-@)", re.compile(""), re.compile(r"&(?:apos|quot|#9[13]);|\s@[-,.]@\s")),
@@ -56,7 +61,7 @@ def require_plain(pairs: Sequence[Pair], target: str, where: Path) -> None:
 
 def _check(sign: Sign, corpus: str, group: Sequence[Pair], where: Path) -> None:
     possible = [pair for pair in group if sign.possible.search(pair.reference)]
-    found = [pair for pair in possible if _shows(sign, pair.reference)]
+    found = [pair for pair in possible if shows(pair.reference, sign)]
     if len(found) < max(LEAST, SHARE * len(possible)):
         return
     example = found[0].reference
@@ -70,7 +75,10 @@ def _check(sign: Sign, corpus: str, group: Sequence[Pair], where: Path) -> None:
     )
 
 
-def _shows(sign: Sign, text: str) -> bool:
+def shows(text: str, sign: Sign) -> bool:
+    """Tell whether a sign is in a text."""
+    if not sign.possible.search(text):
+        return False
     if sign.found.pattern:
         return sign.found.search(text) is not None
     gaps = [bool(gap) for gap in _NEIGHBOURS.findall(text)]
