@@ -22,8 +22,8 @@ class SamplingConfig:
 
     def __post_init__(self) -> None:
         """Check ranges."""
-        if not 0 < self.temperature < float("inf"):
-            raise ValueError(f"temperature must be over 0, got {self.temperature}")
+        if not 1e-9 <= self.temperature < float("inf"):  # floats do not hold much less
+            raise ValueError(f"temperature must be at least 1e-9, got {self.temperature}")
         at_least("top_k", self.top_k, 0)
         if not 0 < self.top_p <= 1:
             raise ValueError(f"top_p must be over 0 and at most 1, got {self.top_p}")

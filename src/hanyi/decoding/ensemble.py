@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from hanyi.errors import ArtifactError
 from hanyi.model.cache import Cache
-from hanyi.model.storage import DESCRIPTION, ModelFile, load_model
+from hanyi.model.storage import ModelFile, load_model
 from hanyi.model.transformer import Memory, Transformer
 
 
@@ -140,16 +140,13 @@ def load_ensemble(
     """
     loaded = [load_model(directory, device) for directory in directories]
     described = [each for _, each in loaded]
+    first = described[0]
     for directory, each in zip(directories, described, strict=True):
-        for side, found, expected in (
-            ("src", each.src_tokenizer, described[0].src_tokenizer),
-            ("tgt", each.tgt_tokenizer, described[0].tgt_tokenizer),
-        ):
-            if found != expected:
-                raise ArtifactError(
-                    directory / DESCRIPTION,
-                    f"trained with {side} tokenizer {found[:8]}",
-                    f"{expected[:8]}, that of {directories[0]}",
-                    "take models of one project and set decode.ensemble to their folders",
-                )
+        each.require_tokenizers(
+            directory,
+            first.src_tokenizer,
+            first.tgt_tokenizer,
+            whose=f"that of {directories[0]}",
+            remedy="take models of one project and set decode.ensemble to their folders",
+        )
     return Ensemble([model for model, _ in loaded]).eval(), described
