@@ -96,6 +96,7 @@ def test_without_the_package_the_line_says_what_to_install(monkeypatch: pytest.M
         ConnectionError("no\nnetwork"),
         FileNotFoundError("no snapshot"),
         RuntimeError("broken archive"),
+        Exception("hparams.yaml file is missing"),
     ],
 )
 def test_without_the_model_the_line_says_how_to_get_it(package: Any, error: Exception) -> None:
