@@ -63,6 +63,7 @@ OURS = Decoder("Hanyi", "decode_ours", variant="torch")
 PEERS = (
     Decoder("Hanyi, engine ctranslate2", "decode_ours", variant="ctranslate2"),
     Decoder("CTranslate2, float32", "decode_ctranslate", variant="float32"),
+    Decoder("Hanyi, int8", "decode_ours", variant="torch int8"),
     Decoder("Hanyi, engine ctranslate2, int8", "decode_ours", variant="ctranslate2 int8"),
     Decoder("CTranslate2, int8", "decode_ctranslate", variant="int8"),
     Decoder("Hugging Face generate", "decode_marian", place="marian", share=0.5),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -24,6 +25,7 @@ def main() -> None:
     from onmt.utils.parse import ArgumentParser
 
     torch.set_num_threads(task.threads)
+    torch.load = partial(torch.load, weights_only=False)  # its files hold more than weights
     sys.argv = ["train", "-config", str(training.write_config({**settings(training), **UPDATE}))]
     train()
     parser = ArgumentParser()

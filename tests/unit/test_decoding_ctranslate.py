@@ -235,5 +235,3 @@ def test_an_option_that_it_has_not_is_refused_by_name(model: Transformer) -> Non
 def test_the_parameters_choose_it(model: Transformer) -> None:
     assert isinstance(open_engine(model, decode_config()), CTranslate)
     assert isinstance(open_engine(model, decode_config(quantization="int8")), CTranslate)
-    with pytest.raises(ParamsError, match="quantization int8"):
-        open_engine(model, decode_config(engine="torch", quantization="int8"))
