@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import First
-from tests.e2e.workspace import ROOT, WEIGHTS, Done, Workspace, corpus, ran
+from tests.e2e.workspace import ROOT, WEIGHTS, Done, Workspace, corpus, ran, write_table
 
 pytestmark = pytest.mark.slow
 
@@ -99,6 +99,18 @@ def test_both_runs_stand_in_mlflow(first: First, experiment: Done) -> None:
     for run in found:
         assert run.info.status == "FINISHED"
         assert "score/bleu.score" in run.data.metrics
+
+
+def test_another_test_set_trains_nothing_again(built: Workspace) -> None:
+    rows = [("Good night!", "晚安！"), ("Where is the station?", "车站在哪里？")]
+    write_table(built.path / "data/inputs/new.tsv", rows)
+    mine = {"name": "mine", "source": "train.tsv"}
+    built.edit(
+        **{"fetch.corpora": [mine, {"name": "new", "source": "new.tsv", "role": "test"}]},
+    )
+    done = built.dvc("repro")
+    assert ran(done) == ["fetch", "prepare", "tokenizers", "encode", "decode", "score"]
+    assert built.metrics("decode")["rows"] == 16 + len(rows)
 
 
 def test_temporary_experiment_uses_its_own_library(built: Workspace, tmp_path: Path) -> None:
