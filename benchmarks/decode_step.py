@@ -37,7 +37,6 @@ from hanyi.tokens.vocab import EOS
 
 LENGTH = 30  # tokens of a translation
 SEARCH = dataclasses.replace(PLAIN, beam_size=5)
-BLOCK = 64  # tokens
 CPU = torch.device("cpu")
 
 KINDS = {
@@ -92,31 +91,6 @@ class Variant:
         return logits
 
 
-def log_probs_with_blocks(logits: Tensor) -> Tensor:
-    """Give log probabilities whose `topk` looks at the largest of each block of tokens first."""
-    return next_log_probs(logits).as_subclass(Blocks)
-
-
-next_log_probs = beam.next_log_probs
-
-
-class Blocks(Tensor):
-    """A tensor with another `topk`: the best tokens lie in the blocks with the best maxima."""
-
-    def topk(self, count: int) -> tuple[Tensor, Tensor]:  # type: ignore[override]
-        """Give the `count` largest of each row, and where they are."""
-        scores = self.as_subclass(Tensor)
-        blocks = scores.size(1) // BLOCK
-        split = blocks * BLOCK
-        head = scores[:, :split].unflatten(1, (blocks, BLOCK))
-        best = head.amax(dim=2).topk(count).indices
-        chosen = head.gather(1, best[:, :, None].expand(-1, -1, BLOCK)).flatten(1)
-        values, places = torch.cat((chosen, scores[:, split:]), dim=1).topk(count)
-        block = best.gather(1, (places // BLOCK).clamp_max(count - 1))
-        inside = block * BLOCK + places % BLOCK
-        return values, torch.where(places < count * BLOCK, inside, places + split - count * BLOCK)
-
-
 def quantize_all(model: Transformer) -> None:
     """Quantize small layers too."""
     with other.swapped(quantized, "WORTH_IT", 0):
@@ -127,14 +101,13 @@ def variants(size: Size) -> dict[str, Callable[[], Variant]]:
     """Give the search as it is, and what it would be with each choice made another way."""
     make = partial(Variant, size)
     fused = dataclasses.replace(size, model=dataclasses.replace(size.model, attention="fused"))
-    blocks = partial(other.swapped, beam, "next_log_probs", log_probs_with_blocks)
+    topk = partial(other.swapped, beam, "best_tokens", Tensor.topk)
     return {
         "as it is": make,
         "as it is, once more": make,
         "8-bit large products": partial(make, quantized.quantize),
         "8-bit products, all": partial(make, quantize_all),
-        "best tokens through blocks": partial(make, around=blocks),
-        "8-bit, best tokens through blocks": partial(make, quantized.quantize, blocks),
+        "best tokens by one topk": partial(make, around=topk),
         "scaled_dot_product_attention": partial(Variant, fused),
         "inference_mode": partial(make, mode=torch.inference_mode),
         "float32 precision highest": partial(make, around=other.highest_precision),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from hanyi.decoding import batches
 from hanyi.decoding.batches import Cost, Fitting, Found, plan, room
-from hanyi.decoding.config import PLAIN
+from hanyi.decoding.config import PLAIN, SearchConfig
 from hanyi.decoding.ensemble import Ensemble
 from hanyi.decoding.hypothesis import Hypothesis
 from hanyi.decoding.jobs import Job
@@ -42,12 +43,21 @@ def test_batches_hold_all_and_keep_to_both_budgets(
         assert len(batch) == 1 or len(batch) * src_len * limit <= bytes_
 
 
+def beam_of(size: int) -> SearchConfig:
+    return replace(PLAIN, beam_size=size)
+
+
 def test_the_cost_grows_with_what_a_sentence_takes() -> None:
-    cost = Cost(tiny_model(), 1)
-    assert cost(10, 20) < cost(11, 20) < cost(11, 21) < Cost(tiny_model(), 2)(11, 21)
+    cost = Cost(tiny_model(), beam_of(1))
+    assert cost(10, 20) < cost(11, 20) < cost(11, 21) < Cost(tiny_model(), beam_of(2))(11, 21)
+    # Samples share no source.
+    draws = replace(PLAIN, method="sample", n_best=4)
+    assert Cost(tiny_model(), draws)(10, 1) > Cost(tiny_model(), beam_of(4))(10, 1)
     # The cache alone: keys and values of 2 layers, 16 wide, for 4 beams of 30 tokens.
-    assert Cost(tiny_model(), 4)(10, 30) > 4 * (2 * 2 * 16 * 4 * 30)
-    assert Cost(Ensemble([tiny_model(), tiny_model(1)]), 3)(9, 9) == 2 * Cost(tiny_model(), 3)(9, 9)
+    assert Cost(tiny_model(), beam_of(4))(10, 30) > 4 * (2 * 2 * 16 * 4 * 30)
+    assert Cost(Ensemble([tiny_model(), tiny_model(1)]), beam_of(3))(9, 9) == 2 * Cost(
+        tiny_model(), beam_of(3)
+    )(9, 9)
 
 
 def test_the_processes_of_a_machine_share_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:

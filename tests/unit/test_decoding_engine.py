@@ -174,7 +174,7 @@ def test_batches_keep_to_the_free_memory(
 
     monkeypatch.setattr(model, "encode", spy)
     longest = max(map(len, texts))
-    one = Cost(model, 3)(longest + 1, search.limit(longest))
+    one = Cost(model, search)(longest + 1, search.limit(longest))
     for free, most in ((2 * 5 * one, 5), (0, 1)):
         shapes.clear()
         monkeypatch.setattr(batches, "available_bytes", lambda device, free=free: free)

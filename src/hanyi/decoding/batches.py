@@ -58,28 +58,30 @@ def plan(
 class Cost:
     """The bytes that a sentence takes at most while it is translated, by its lengths in tokens."""
 
-    def __init__(self, model: Model, places: int) -> None:
-        """Add up the widths of a Transformer, or of several in an ensemble.
-
-        `places` are the rows of a sentence in the cache: beams or samples.
-        """
+    def __init__(self, model: Model, config: SearchConfig) -> None:
+        """Add up the widths of a Transformer, or of several in an ensemble."""
         parts = cast("nn.Module", model).modules()
         models = [part for part in parts if isinstance(part, Transformer)]
-        self.score = self.source = self.target = self.path = 0  # floats by what they grow with
+        self.score = self.source = self.kept = self.target = self.path = (
+            0  # floats by what they grow with
+        )
         for one in models:
-            config = one.config
-            kept = 2 * config.decoder_depth * config.groups * config.d_model // config.heads
-            self.score += 2 * config.heads  # attention of one encoder layer
-            self.source += kept + 4 * config.d_model + 2 * config.d_ff
+            sizes = one.config
+            kept = 2 * sizes.decoder_depth * sizes.groups * sizes.d_model // sizes.heads
+            self.score += 2 * sizes.heads  # attention of one encoder layer
+            self.source += kept + 4 * sizes.d_model + 2 * sizes.d_ff
+            self.kept += kept
             self.target += 2 * kept  # the cache, and its copy when it grows
-            self.path += 2 * (config.heads + 1)  # attention of all beams to the nodes of all
+            self.path += 2 * (sizes.heads + 1)  # attention of all beams to the nodes of all
         self.logits = LOGITS * sum(one.tgt_vocab for one in models)
-        self.places = places
+        self.places, self.beams = config.places, config.beams
 
     def __call__(self, src_len: int, limit: int) -> int:
         """Give the bytes, for a source padded to `src_len` and a translation up to `limit`."""
         source = self.score * src_len**2 + self.source * src_len
-        target = (self.target + self.path * self.places) * limit
+        if self.beams < self.places:  # each sample is a sentence of its own in the cache
+            source += 2 * self.kept * src_len * self.places
+        target = (self.target + self.path * self.beams) * limit
         return FLOAT * (source + self.places * (target + self.logits))
 
 

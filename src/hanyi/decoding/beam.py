@@ -22,7 +22,7 @@ from hanyi.decoding.choices import Choice, choose
 from hanyi.decoding.config import SearchConfig
 from hanyi.decoding.coverage import Coverage
 from hanyi.decoding.found import NOTHING, Found
-from hanyi.decoding.hypothesis import Attentive, Hypothesis, Rows, next_log_probs
+from hanyi.decoding.hypothesis import Attentive, Hypothesis, Rows, best_tokens, next_log_probs
 from hanyi.decoding.rules import Rules
 from hanyi.decoding.sentences import Sentence
 from hanyi.decoding.terms import Mark, Terms
@@ -128,7 +128,7 @@ def _extend(
         rule_out_ends(log_probs, state.marks)
     # The best of all are among the best of each row, so only these need adding up: as many as there
     # are places, and EOS. Groups that choose before another take no more than that away from it.
-    gains, tokens = log_probs.topk(min(beams + 1, log_probs.size(1)))
+    gains, tokens = best_tokens(log_probs, min(beams + 1, log_probs.size(1)))
     if state.marks:
         gains, tokens = widen(gains, tokens, log_probs, state.marks)
     if state.marks or not rules.idle:

@@ -1,8 +1,9 @@
 """The engine `ctranslate2`: our model and a beam search, run by a library made for nothing else.
 
-It searches as ours does, with two differences. A hypothesis that has ended leaves its place to
-another instead of narrowing the beam, and the search of a sentence ends when patience * beam_size
-hypotheses have ended, whether or not a live one could still win. Log probabilities and scores mean
+It searches as ours does, to the same translations of a trained model, with two differences. The
+search of a sentence ends when patience * beam_size hypotheses have ended, even if no live one can
+win before. And where a beam is cut at its limit, the best by the mean remain, so that one that has
+ended is lost if all that were cut are better. Log probabilities and scores mean
 the same: CTranslate2 divides its sums by length^length_penalty, EOS counted, which is undone here,
 and what it found is ranked by our norm.
 """
@@ -11,7 +12,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +78,7 @@ class CTranslate:
         limits = [max(sentences[number].limit for number in batch) for batch in batches]
         own = self._run(jobs, batches, limits, config, report=report)
         over = [number for number, one in own.items() if _is_over(one, sentences[number])]
-        # At its limit it has more hypotheses than it gives; it gives them with more patience.
-        patient = replace(config, patience=2 * config.patience)
-        own |= self._run_alone(jobs, sentences, over, patient)
+        own |= self._run_alone(jobs, sentences, over, config)
         own = {number: _allowed(one) for number, one in own.items()}
         none = [number for number, one in own.items() if not one]
         own |= self._run_alone(jobs, sentences, none, config, never=NEVER)
@@ -101,7 +99,7 @@ class CTranslate:
             [sentences[number] for number in full],
             self.tokens // config.beam_size,
             room(self.device, processes) / self.workers,
-            Cost(self.model, config.beam_size),
+            Cost(self.model, config),
         )
         return [[full[number] for number in batch] for batch in batches]
 
@@ -186,11 +184,11 @@ def _check_lengths(sentences: Sequence[Sentence]) -> None:
 
 
 def _is_over(found: Found, sentence: Sentence) -> bool:
-    """Say whether a search went on to the limit of its sentence or beyond.
+    """Say whether a search went beyond the limit of its sentence.
 
     Those that end a search are always among what it gives.
     """
-    return any(not one.finished or len(one.tokens) + 1 > sentence.limit for one in found)
+    return any(len(one.tokens) + one.finished > sentence.limit for one in found)
 
 
 def _allowed(found: Found) -> Found:

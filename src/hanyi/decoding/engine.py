@@ -45,7 +45,7 @@ class TorchEngine:
         rows = [row for row, job in enumerate(jobs) if len(job.source)]
         device = next(self.model.parameters()).device
         sentences = [jobs[row].sentence(config) for row in rows]
-        cost, most = Cost(self.model, config.places), room(device, processes)
+        cost, most = Cost(self.model, config), room(device, processes)
         batches = [
             [rows[number] for number in batch]
             for batch in plan(sentences, self.tokens // config.places, most, cost)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from hanyi.decoding.config import SearchConfig
-from hanyi.decoding.hypothesis import Hypothesis, Rows, next_log_probs
+from hanyi.decoding.hypothesis import Hypothesis, Rows, best_tokens, next_log_probs
 from hanyi.tokens.vocab import BOS, EOS
 
 Cache = TypeVar("Cache", bound=Rows)
@@ -29,8 +29,9 @@ def greedy_search(
     sentences = torch.arange(batch, device=limits.device)  # [rows], the sentence of each row
     tokens = torch.full_like(sentences, BOS)
     for length in range(longest):
-        gains, tokens = next_log_probs(step(tokens, cache)).max(dim=-1)
-        log_probs[sentences] += gains
+        gains, best = best_tokens(next_log_probs(step(tokens, cache)), 1)
+        tokens = best[:, 0]
+        log_probs[sentences] += gains[:, 0]
         written[sentences, length] = tokens
         alive = (tokens != EOS) & (length + 1 < limits[sentences])
         rows = alive.nonzero().flatten()
