@@ -10,7 +10,7 @@ from torch import Tensor
 
 from hanyi.tokens.vocab import BOS, PAD
 
-NEVER = (PAD, BOS)
+NEVER = [PAD, BOS]
 """Tokens that no target goes on with, whatever the model thinks of them."""
 
 GROUPS = 64  # of tokens, for a vocabulary of some thousands about its square root
