@@ -32,6 +32,7 @@ from hanyi.tokens.vocab import EOS
 
 COMPUTE_TYPES = {"none": "float32", "int8": "int8_float32"}
 POSITIONS = 4096  # tokens of a sequence, EOS included, at most
+SENTENCES = 32  # that a worker takes at once; more are no faster, and others may help with them
 
 # Exponents for CTranslate2. At 0 it would end a search as soon as the best of the beam has ended;
 # the least one changes no score in single precision, the largest keeps powers of lengths in it.
@@ -134,6 +135,7 @@ class CTranslate:
             self.translator.translate_batch(
                 [names(jobs[number].source) for number in batch],
                 asynchronous=True,
+                max_batch_size=SENTENCES,
                 beam_size=config.beam_size,
                 patience=config.patience,
                 num_hypotheses=asked,  # all that end a search: the longest tells when it ended
