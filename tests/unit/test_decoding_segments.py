@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,6 +69,14 @@ def test_texts_are_cut_where_a_reader_would(text: str, most: int, parts: list[st
 def test_a_sign_of_many_tokens_stays_whole() -> None:
     assert split_long("龘龘", lambda text: 3 * len(text), 2) == ["龘", "龘"]
     assert split_long("e\u0301", len, 1) == ["e\u0301"]
+
+
+@pytest.mark.parametrize("text", ["a" * 20_000, "龘" * 20_000, "🇨🇳" * 10_000])
+def test_a_text_without_breaks_takes_no_quadratic_time(text: str) -> None:
+    began = time.process_time()
+    parts = split_long(text, len, 100)
+    assert "".join(parts) == text
+    assert time.process_time() - began < 5  # seconds; 1, or minutes when all places are looked at
 
 
 def test_a_long_text_takes_no_quadratic_time() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 CLOSERS = "”’」』》）)\\]\"'"
 PAUSE = r"(?=[\s\u2e80-\uffef])"  # a space or a wide sign comes next
@@ -64,8 +65,10 @@ def _pieces(text: str, breaks: re.Pattern[str]) -> list[str]:
 def _middle(text: str) -> int:
     """Give the best place to cut near the middle, 0 when the text is a single sign."""
     places = sorted(range(1, len(text)), key=lambda place: abs(2 * place - len(text)))
-    signs = [place for place in places if not _inside_sign(text, place)]
-    return next((place for place in signs if not _inside_word(text, place)), (signs or [0])[0])
+    signs = (place for place in places if not _inside_sign(text, place))
+    nearest = next(signs, 0)
+    between = (place for place in chain([nearest], signs) if not _inside_word(text, place))
+    return next(between, nearest) if nearest else 0
 
 
 def _inside_sign(text: str, place: int) -> bool:
@@ -75,8 +78,10 @@ def _inside_sign(text: str, place: int) -> bool:
         return True
     if "\U0001f3fb" <= after <= "\U0001f3ff":  # colours of skin
         return True
+    if not FLAG_LETTERS.match(after):
+        return False
     letters = FLAG_LETTERS.search(text[:place])  # each two are a flag
-    return bool(letters and len(letters[0]) % 2 and FLAG_LETTERS.match(after))
+    return bool(letters and len(letters[0]) % 2)
 
 
 def _inside_word(text: str, place: int) -> bool:
