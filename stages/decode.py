@@ -64,9 +64,10 @@ def default_processes() -> int:
     each small product wait for one another. `OMP_NUM_THREADS` asks for one process.
     """
     alone = "OMP_NUM_THREADS" in os.environ or sys.platform != "linux"
-    if alone or pick_device().type != "cpu":
+    device = pick_device()
+    if alone or device.type != "cpu":
         return 1
-    if KINDS[choose_engine(load_section("decode", DecodeConfig))].parallel:
+    if KINDS[choose_engine(load_section("decode", DecodeConfig), device)].parallel:
         return 1
     try:
         rows = count_rows(TEST)

@@ -1,4 +1,4 @@
-"""Engines by name: what one lacks is refused, and `auto` depends on the parameters alone."""
+"""Engines by name: what one lacks is refused, and `auto` does not depend on the moment."""
 
 from __future__ import annotations
 
@@ -52,6 +52,13 @@ def test_auto_takes_one_that_lacks_nothing(changes: dict[str, Any]) -> None:
     asked = config(engine="auto", **changes)
     assert KINDS[choose_engine(asked)].lacks(asked) is None
     assert choose_engine(asked) == choose_engine(replace(asked, batch_tokens=1))
+
+
+def test_auto_is_the_faster_one_on_a_cpu_and_ours_on_a_gpu() -> None:
+    asked = config(engine="auto")
+    assert choose_engine(asked) == "ctranslate2"
+    assert choose_engine(asked, torch.device("cuda")) == "torch"
+    assert choose_engine(replace(asked, no_repeat_ngram=3)) == "torch"
 
 
 @pytest.mark.parametrize(

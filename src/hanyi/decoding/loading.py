@@ -43,7 +43,7 @@ def load_engine(
     Raises `ArtifactError` when files are missing, broken or do not belong together, and
     `ParamsError` when the engine lacks an option.
     """
-    name = choose_engine(config)
+    name = choose_engine(config, device)
     src = Tokenizer.load(tokenizers / "src.json")
     tgt = Tokenizer.load(tokenizers / "tgt.json")
     wishes = Wishes(config.prefix, config.terms, tgt)

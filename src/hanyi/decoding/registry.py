@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
+import torch
+
 from hanyi.decoding import ctranslate_options
 from hanyi.decoding.config import DecodeConfig
 from hanyi.decoding.engine import TorchEngine
@@ -15,6 +17,8 @@ from hanyi.errors import ParamsError
 from hanyi.model.processes import ALONE, Processes
 from hanyi.model.quantized import quantize
 from hanyi.model.transformer import Transformer
+
+CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +53,16 @@ KINDS = {
 }
 
 
-def choose_engine(config: DecodeConfig) -> str:
-    """Give the name of the engine; it depends on the parameters alone.
+def choose_engine(config: DecodeConfig, device: torch.device = CPU) -> str:
+    """Give the name of the engine, which follows from the parameters and the kind of the device.
 
-    Raises `ParamsError` for an option that the engine has not.
+    `auto` is CTranslate2 on a CPU, where it gives the same translations in less time, unless an
+    option is on that it has not. Raises `ParamsError` for an option that the engine has not.
     """
-    name = "torch" if config.engine == "auto" else config.engine
+    name = config.engine
+    if name == "auto":
+        fast = device.type == "cpu" and KINDS["ctranslate2"].lacks(config) is None
+        name = "ctranslate2" if fast else "torch"
     if missing := KINDS[name].lacks(config):
         raise ParamsError(
             "params.yaml: decode.engine",
@@ -69,4 +77,5 @@ def open_engine(
     model: Transformer | Ensemble, config: DecodeConfig, processes: Processes = ALONE
 ) -> Engine:
     """Make the engine that the parameters ask for, of one model or of several as one."""
-    return KINDS[choose_engine(config)].open(model, config, processes)
+    device = next(model.parameters()).device
+    return KINDS[choose_engine(config, device)].open(model, config, processes)
