@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hanyi.analysis import words as module
 from hanyi.analysis.words import occurrences, words
 from hanyi.errors import ArtifactError
+from hanyi.tokens import prepared
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_words_of_many_scripts(text: str, expected: list[str]) -> None:
 
 
 def test_occurrences_are_those_of_all_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ROWS", 3)
+    monkeypatch.setattr(prepared, "BLOCK_ROWS", 3)
     texts = ["The cat sat.", "the END", "", "cat cat", "another", "end the", "cats"]
     path = tmp_path / "train.parquet"
     pq.write_table(pa.table({"src": ["the"] * len(texts), "tgt": texts}), path)
@@ -48,6 +48,14 @@ def test_words_do_not_run_from_one_row_into_the_next(tmp_path: Path) -> None:
     }
 
 
+def test_a_split_may_be_a_folder_of_parts(tmp_path: Path) -> None:
+    path = tmp_path / "train.parquet"
+    path.mkdir()
+    for number, text in enumerate(["one two", "two"]):
+        pq.write_table(pa.table({"tgt": [text]}), path / f"part-{number}.parquet")
+    assert occurrences(path, {"one", "two", "three"}) == {"one": 1, "two": 2}
+
+
 @pytest.mark.parametrize("kind", ["missing", "broken", "other"])
 def test_no_train_split_is_one_line(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "train.parquet"
@@ -55,5 +63,5 @@ def test_no_train_split_is_one_line(tmp_path: Path, kind: str) -> None:
         path.write_bytes(b"PAR1 no table PAR1")
     elif kind == "other":
         pq.write_table(pa.table({"text": ["a"]}), path)
-    with pytest.raises(ArtifactError, match=r"train\.parquet: .*expected the train split"):
+    with pytest.raises(ArtifactError, match=r"train\.parquet: .*run `dvc repro prepare`"):
         occurrences(path, {"a"})

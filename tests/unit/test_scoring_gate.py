@@ -91,6 +91,14 @@ def test_of_some_metrics_less_is_better(value: float, before: float | None, expe
         assert judge({name: value}, baseline, config)[0].outcome == expected
 
 
+@pytest.mark.parametrize("corpus", ["health", "ter", "news.ter", "a.health.b"])
+def test_the_name_of_a_corpus_turns_nothing_round(corpus: str) -> None:
+    better, worse = f"corpora.{corpus}.bleu.score", f"corpora.{corpus}.ter.score"
+    config = CheckConfig(floors={better: 20.0, worse: 60.0}, baseline=None, max_drop={})
+    found = judge({better: 30.0, worse: 70.0}, None, config)
+    assert [verdict.outcome for verdict in found] == ["ok", "over floor"]
+
+
 @pytest.mark.parametrize(
     ("key", "value", "part"),
     [

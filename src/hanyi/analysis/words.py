@@ -7,9 +7,7 @@ from collections import Counter
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from pyarrow import parquet
-
-from hanyi.errors import ArtifactError
+from hanyi.tokens.prepared import read_blocks
 
 # Letters of scripts without spaces between words: Thai, Lao, Burmese, Khmer, Han, kana.
 UNSPACED = (
@@ -22,9 +20,6 @@ _LETTERS = rf"[^\W_{UNSPACED}]"
 WORD = re.compile(rf"{_LETTERS}+(?:(?:[{MARKS}]+|['’](?={_LETTERS})){_LETTERS}*)*|[{UNSPACED}]")
 """A run of letters and digits, apostrophes inside it included; each unspaced letter is a word."""
 
-ROWS = 1 << 16
-"""Rows read at a time."""
-
 
 def words(text: str) -> list[str]:
     """Give the words of a text, in lower case."""
@@ -35,16 +30,10 @@ def occurrences(path: Path, wanted: AbstractSet[str]) -> Counter[str]:
     """Count how often each of the wanted words occurs in the targets of a prepared split.
 
     Only what is wanted is kept, so that memory does not grow with the vocabulary. Raises
-    `ArtifactError` when the file is not there or no prepared split.
+    `HanyiError` when the split is not there or none.
     """
     found: Counter[str] = Counter()
-    try:
-        with parquet.ParquetFile(path) as file:
-            for block in file.iter_batches(ROWS, columns=["tgt"]):
-                text = "\n".join(block.column(0).to_pylist())
-                found.update(filter(wanted.__contains__, words(text)))
-    except FileNotFoundError:
-        raise ArtifactError(path, "no such file", "the train split", "run `dvc repro`") from None
-    except (OSError, ValueError, IndexError, TypeError) as error:
-        raise ArtifactError(path, str(error), "the train split", "run `dvc repro`") from None
+    for block in read_blocks(path, ["tgt"]):
+        text = "\n".join(block.column(0).to_pylist())
+        found.update(filter(wanted.__contains__, words(text)))
     return found

@@ -12,11 +12,9 @@ from hanyi.params import config
 # Metrics files hold 6 digits; a fall of exactly the allowed drop must not fail by rounding.
 TOLERANCE = 1e-6
 
-LOWER_IS_BETTER = {
-    "health",  # counts and shares of what is wrong
-    *(name for name, metric in METRICS.items() if not metric.higher_is_better),
-}
-"""Parts of a dotted name; such a value fails over its floor and by rising."""
+HEALTH = "health."  # counts of rows with signs of trouble
+LOWER_IS_BETTER = {name for name, metric in METRICS.items() if not metric.higher_is_better}
+"""Such a value fails over its floor and by rising."""
 
 OK = "ok"
 NEW = "ok, new"
@@ -81,7 +79,7 @@ def _judge(
     config: CheckConfig,
 ) -> Verdict:
     value = _number(current.get(name))
-    sign = -1 if LOWER_IS_BETTER & set(name.split(".")) else 1
+    sign = 1 if _higher_is_better(name) else -1
     floor = config.floors.get(name)
     compared = baseline is not None and name in config.max_drop
     drop = config.max_drop[name] if compared else None
@@ -103,6 +101,12 @@ def _judge(
     else:
         outcome = OK
     return Verdict(name, value, floor, before, drop, outcome)
+
+
+def _higher_is_better(name: str) -> bool:
+    # Corpora may be called as they like: corpora.health.bleu.score.
+    metric = name.rpartition(".")[0].rpartition(".")[2]
+    return not (name.startswith(HEALTH) or metric in LOWER_IS_BETTER)
 
 
 def _number(value: object) -> float | None:
