@@ -101,7 +101,8 @@ def _decode(device: torch.device, processes: Processes) -> dict[str, Any]:
         told = _explain(loaded, settings, sources, rows, processes)
         lines = [line | more for line, more in zip(lines, told, strict=True)]
     if processes.first:
-        _write(inputs.ids, lines, {**inputs.digests, "engine": name, "rows": len(rows)})
+        made = {"engine": name, "quantization": settings.quantization, "rows": len(rows)}
+        _write(inputs.ids, lines, {**inputs.digests, **made})
     return _metrics(rows)
 
 

@@ -94,7 +94,7 @@ def test_one_line_for_each_row_in_order_of_id() -> None:
         ids = src.encode(TEXTS[row["id"]])
         (best,) = translate_ids(model, [ids], search, tokens=1)[0]
         assert row["tokens"] == best.tokens
-        assert row["text"] == tgt.decode(best.tokens)
+        assert row["text"] == tgt.decode(best.tokens).strip()
         assert row["log_prob"] == pytest.approx(best.log_prob, abs=1e-4)
         assert row["finished"] == best.finished
     finished = sum(row["finished"] for row in rows)
@@ -179,6 +179,7 @@ def test_the_index_names_what_was_translated_and_by_what() -> None:
         "src_tokenizer": described.src_tokenizer,
         "tgt_tokenizer": described.tgt_tokenizer,
         "engine": "torch",
+        "quantization": "none",
         "rows": len(IDS),
     }
 

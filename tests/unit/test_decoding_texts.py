@@ -119,6 +119,28 @@ def test_the_choice_comes_first(engine: TextEngine) -> None:
     assert most_alike.best == most_alike.n_best[0]
 
 
+def test_of_the_beam_those_with_the_terms_come_first(engine: TextEngine) -> None:
+    engine.wishes = Wishes("", {"他": ".!"}, engine.tgt)
+    (row,) = translate(engine, ["他好。"])
+    assert ([one.text for one in row.n_best], row.unmet) == (["He is fine.!"], [])
+    for choose in ("likeliest", "mbr"):
+        (row,) = translate(engine, ["他好。"], n_best=4, choose=choose)
+        assert row.unmet == []
+        assert row.n_best[-1].text == "He is fine."
+    engine.wishes = Wishes("", {"他": "Beijing"}, engine.tgt)
+    (row,) = translate(engine, ["他好。"])
+    assert ([one.text for one in row.n_best], row.unmet) == (["He is fine."], ["Beijing"])
+
+
+def test_no_white_space_around_a_translation(
+    engine: TextEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SAID, "你好吗？", " How are you?")
+    rows = translate(engine, ["你好吗？", "我爱你。你好吗？他好。"])
+    texts = ["How are you?", "I love you. How are you? He is fine."]
+    assert [row.best.text for row in rows] == texts
+
+
 def test_processes_share_the_rows_and_all_get_the_same(pair: tuple[Tokenizer, Tokenizer]) -> None:
     texts = ["我爱你。", "", "我爱你。你好吗？他好。", "他好。"]
 

@@ -27,6 +27,12 @@ def test_a_prefix_belongs_to_the_first_part_without_the_space_at_its_end(tgt: To
     assert wishes.wish("他好。", first=False) == Wish()
 
 
+def test_white_space_around_a_target_term_is_left_out(tgt: Tokenizer) -> None:
+    spaced, plain = (Wishes("", {"猫": term}, tgt) for term in (" cat ", "cat"))
+    assert spaced.wish("猫", first=True) == plain.wish("猫", first=True)
+    assert spaced.terms("猫") == ["cat"]
+
+
 def test_the_rest_of_a_word_can_follow_any_prefix(tgt: Tokenizer) -> None:
     text = "How are you?"
     for end in range(len(text) + 1):

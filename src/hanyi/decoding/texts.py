@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hanyi.decoding.config import SearchConfig
 from hanyi.decoding.ensemble import Model
@@ -50,6 +50,11 @@ class Translation:
         return [token for one in self.parts for token in one.tokens]
 
     @property
+    def score(self) -> float:
+        """Give the sum of all parts."""
+        return sum((one.score for one in self.parts), 0.0)
+
+    @property
     def finished(self) -> bool:
         """Tell whether no part was cut."""
         return all(one.finished for one in self.parts)
@@ -59,7 +64,7 @@ class Translation:
 class Row:
     """What was found for a text."""
 
-    n_best: list[Translation]  # in the order of the choice
+    n_best: list[Translation]  # in the order of the choice, those with the most terms first
     parts: int
     terms: list[str]  # that were asked for
     unmet: list[str]  # that are not there
@@ -111,8 +116,10 @@ class TextEngine:
         rows.
         """
         jobs = self._jobs(sources, numbers or range(len(sources)))
-        found = iter(self.engine.translate(jobs, config, report=report, processes=processes))
-        joined = [combine([next(found) for _ in source.parts], config) for source in sources]
+        # A term can come to stand inside a longer word, so that another of the beam is better.
+        asked = replace(config, n_best=config.places) if self.wishes.targets else config
+        found = iter(self.engine.translate(jobs, asked, report=report, processes=processes))
+        joined = [combine([next(found) for _ in source.parts], asked) for source in sources]
         pairs = processes.share(zip(sources, joined, strict=True))
         return processes.gather([self._row(source, some, config) for source, some in pairs])
 
@@ -127,16 +134,24 @@ class TextEngine:
         ]
 
     def _row(self, source: Source, found: Sequence[Joined], config: SearchConfig) -> Row:
-        n_best = [self._translation(parts) for parts in found]
-        scores = [sum(one.score for one in parts) for parts in found]
-        if config.choose == "mbr":
-            n_best = [n_best[place] for place in rank([one.text for one in n_best], scores)]
         terms = self.wishes.terms(source.text)
-        unmet = [term for term in terms if not holds(n_best[0].text, term)]
-        return Row(n_best, len(source.parts), terms, unmet)
+
+        def unmet(one: Translation) -> list[str]:
+            return [term for term in terms if not holds(one.text, term)]
+
+        def lacking(one: Translation) -> int:
+            return len(unmet(one))
+
+        n_best = sorted(map(self._translation, found), key=lacking)[: config.n_best]
+        if config.choose == "mbr":
+            places = rank([one.text for one in n_best], [one.score for one in n_best])
+            n_best = sorted((n_best[place] for place in places), key=lacking)
+        return Row(n_best, len(source.parts), terms, unmet(n_best[0]))
 
     def _translation(self, parts: Joined) -> Translation:
-        return Translation(join_parts([self.tgt.decode(one.tokens) for one in parts]), parts)
+        # A token that brings the space before its word along may come first.
+        texts = [self.tgt.decode(one.tokens).strip() for one in parts]
+        return Translation(join_parts(texts), parts)
 
 
 def explain(

@@ -36,8 +36,8 @@ class Wishes:
                 "fill it in or leave it out",
             )
         self.prefix = tuple(tgt.encode(prefix.rstrip()))
-        self.targets = dict(terms)
-        self.spellings = {target: _spellings(target, tgt) for target in terms.values()}
+        self.targets = {source: target.strip() for source, target in terms.items()}
+        self.spellings = {target: _spellings(target, tgt) for target in self.targets.values()}
         longest_first = sorted(terms, key=lambda term: (-len(term), term))
         self.pattern = re.compile("|".join(map(_as_word, longest_first)))
 
