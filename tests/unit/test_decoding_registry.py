@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import pytest
@@ -66,6 +67,7 @@ def test_auto_is_the_faster_one_on_a_cpu_and_ours_on_a_gpu() -> None:
     [
         ({"engine": "ctranslate2", "prefix": "We"}, "ctranslate2, which has no prefix We"),
         ({"engine": "ctranslate2", "method": "sample"}, "ctranslate2, which has no method sample"),
+        ({"engine": "ctranslate2", "patience": inf}, "ctranslate2, which has no patience inf"),
     ],
 )
 def test_what_an_engine_lacks_is_told(changes: dict[str, Any], message: str) -> None:

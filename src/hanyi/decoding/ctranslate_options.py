@@ -7,6 +7,8 @@ between finished hypotheses alone, and its draws are other draws.
 
 from __future__ import annotations
 
+from math import isinf
+
 from hanyi.decoding.config import DecodeConfig
 
 OFF = {
@@ -28,6 +30,8 @@ def lacks(config: DecodeConfig) -> str | None:
         value = getattr(config, name)
         if value != off:
             return f"{name} {value}"
+    if isinf(config.patience):
+        return f"patience {config.patience}"
     if config.token_log_probs and config.quantization != "none":
         # They come from a second pass, through the model as it was trained.
         return f"token_log_probs with quantization {config.quantization}"
