@@ -126,7 +126,7 @@ def plain_beam(task: Task) -> list[Hypothesis]:
                 end(tokens, total, True)
             finished[group] += len(ended)
             taken.update(token for _, token, _ in going)
-            enough = finished[group] >= config.patience * places
+            enough = finished[group] >= (config.patience * places if config.beam_size > 1 else 1)
             groups[group] = [] if enough else [((*one[0], one[1]), one[2]) for one in going]
     for tokens, total in (one for live in groups for one in live):
         end(tokens, total, False)

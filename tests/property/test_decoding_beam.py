@@ -113,7 +113,11 @@ def test_batched_search_with_early_stop_equals_the_plain_one(
 @given(
     tables,
     st.lists(st.integers(1, 12), min_size=1, max_size=6),
-    configs(beam_size=st.just(1), coverage_penalty=st.just(0.0)),
+    configs(
+        beam_size=st.just(1),
+        coverage_penalty=st.just(0.0),
+        patience=st.sampled_from([1.0, 2.0, math.inf]),
+    ),
 )
 def test_a_beam_of_one_is_greedy(table: Table, limits: list[int], config: SearchConfig) -> None:
     asked = [Sentence(1, limit) for limit in limits]

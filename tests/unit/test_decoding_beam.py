@@ -154,6 +154,14 @@ def test_patience_waits_for_more_to_finish() -> None:
         assert len(counted.rows) == steps
 
 
+def test_patience_of_one_may_end_before_the_best_has_ended() -> None:
+    # An end that is unlikely in each step still takes the second place of two.
+    rules = {BOS: {A: 0.9, EOS: 0.1}, A: {B: 0.9, EOS: 0.1}}
+    for options, tokens in (({"patience": 1.0}, []), ({}, [A, B])):
+        (found,) = search(Rules(rules), [9], **options)
+        assert found[0].tokens == tokens
+
+
 def test_the_beam_stays_wide_when_a_hypothesis_finishes() -> None:
     # After EOS took one of two places, A and B both go on, and B's continuation wins.
     rules = {BOS: {EOS: 0.4, A: 0.35, B: 0.25}, A: {A: 0.5, B: 0.5}, B: {EOS: 1.0}}

@@ -5,7 +5,7 @@ many of the best continuations as there are places, those with EOS are kept as f
 go to the best of the others, so the beam stays as wide as it is. A sentence leaves the batch when
 `patience` times `beam_size` hypotheses have finished (Kasai et al. 2022; 1 is what most toolkits
 do), or before, as soon as no live hypothesis can still beat the worst of its `n_best` kept ones:
-that never changes the result. A beam of one is greedy search.
+that never changes the result. A beam of one is greedy search, whatever the patience.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _begin(sentences: Sequence[Sentence], config: SearchConfig, device: torch.de
         shortest=min(limits),
         ceilings=torch.tensor([config.norm(limit) for limit in limits], device=device),
         finished=torch.zeros(batch, config.beam_groups, dtype=torch.int64, device=device),
-        wanted=config.patience * (beams // config.beam_groups),
+        wanted=config.patience * (beams // config.beam_groups) if beams > 1 else 1,
         tokens=torch.full((batch * beams, 1), BOS, device=device),
         log_probs=log_probs,
         marks=marks,

@@ -42,6 +42,6 @@ def search(
 
 def _is_greedy(sentences: Sequence[Sentence], config: SearchConfig) -> bool:
     """Say whether the beam is of one and has nothing to heed, so that the simpler search does."""
-    options = config.coverage_penalty or config.no_repeat_ngram or config.patience > 1
+    options = config.coverage_penalty or config.no_repeat_ngram
     free = all(one.least == 0 and one.wish == Wish() for one in sentences)
     return config.beam_size == 1 and free and not options
