@@ -14,6 +14,8 @@ from hanyi.artifacts import DECODED as KIND
 from hanyi.artifacts import digest_path, write_header
 from hanyi.errors import HanyiError
 from hanyi.scoring import significance
+from hanyi.scoring.baselines import read_baseline
+from hanyi.scoring.pairing import read_pairs
 from stages.compare import HEADS, compare, main
 
 ROWS = 30
@@ -100,6 +102,17 @@ def test_a_file_of_other_rows_is_one_line(name: str, text: str, part: str) -> No
         compare(name, "bootstrap")
     assert part in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_line_feeds_alone_end_a_line() -> None:
+    texts = [f"{text}\r\u2028{text}" for text in BEFORE]
+    Path("before.txt").write_bytes("".join(text + "\r\n" for text in texts).encode("utf-8-sig"))
+    decode(texts, Path("before.jsonl"))
+    rows = Path("before.jsonl").read_bytes().replace(b"\n", b"\r\n")
+    Path("before.jsonl").write_bytes(rows + b"\r\n")
+    pairs = read_pairs(DECODED, PREPARED)
+    for name in ("before.txt", "before.jsonl"):
+        assert read_baseline(name, pairs, DECODED, PREPARED) == texts
 
 
 def test_a_decoded_file_of_another_split_is_refused() -> None:

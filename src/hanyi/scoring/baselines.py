@@ -51,7 +51,7 @@ def _lines(path: Path, rows: int) -> list[str]:
             f"{rows}, one for each row of the test split in order of id",
             "give the translations of this split",
         )
-    return [line.rstrip("\r\n") for line in lines]
+    return [line.removesuffix("\n").removesuffix("\r") for line in lines]
 
 
 def _read_revision(path: Path, revision: str) -> bytes:

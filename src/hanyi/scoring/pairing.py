@@ -99,7 +99,7 @@ def _read_hypotheses(path: Path) -> dict[int, Translation]:
 def read_utf8(path: Path) -> str:
     """Read a file of translations; raise `ArtifactError` when that cannot be done."""
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes().decode("utf-8-sig")  # line ends as they are
     except UnicodeDecodeError as error:
         found = str(error)
     except OSError as error:
@@ -112,7 +112,7 @@ def parse_translations(text: str, where: object) -> dict[int, Translation]:
     """Read the text of a decoded split (JSON Lines) that lies at `where`; give it by id."""
     texts: dict[int, Translation] = {}
     for number, line in enumerate(text.split("\n"), start=1):
-        if not line:
+        if not line.strip():
             continue
         row = _read_line(f"{where}:{number}", line)
         if row["id"] in texts:
