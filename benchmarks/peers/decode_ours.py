@@ -28,6 +28,7 @@ def settings(task: DecodeTask) -> dict[str, Any]:
         "quantization": quantization or "none",
         "beam_size": task.beam,
         "n_best": 1,
+        "patience": 1.0,  # as the others have it
         "length_norm": "average",  # as CTranslate2's own
     }
     if task.length:
