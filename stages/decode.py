@@ -20,6 +20,7 @@ from hanyi.decoding.config import DecodeConfig
 from hanyi.decoding.loading import Loaded, load_engine
 from hanyi.decoding.registry import KINDS, choose_engine
 from hanyi.decoding.texts import Row, Source, Translation, explain
+from hanyi.decoding.wishes import Wishes
 from hanyi.errors import HanyiError
 from hanyi.model.devices import DEVICE_VARIABLE, pick_device, prepare_torch
 from hanyi.model.processes import Processes, cores, join
@@ -86,7 +87,7 @@ def _decode(device: torch.device, processes: Processes) -> dict[str, Any]:
 
     sources = engine.read(inputs.texts)
     if processes.first:
-        _tell(sources, engine.max_tokens)
+        _tell(sources, engine.max_tokens, engine.wishes)
     log.info(
         "%d rows, engine %s, %s, %d processes", len(sources), name, _how(settings), processes.count
     )
@@ -127,7 +128,7 @@ def _how(settings: DecodeConfig) -> str:
     return f"beam size {settings.beam_size}"
 
 
-def _tell(sources: Sequence[Source], most: int) -> None:
+def _tell(sources: Sequence[Source], most: int, wishes: Wishes) -> None:
     parts = [len(source.parts) for source in sources if len(source.parts) > 1]
     if parts:
         log.warning(
@@ -136,6 +137,12 @@ def _tell(sources: Sequence[Source], most: int) -> None:
             len(parts),
             most,
             sum(parts),
+        )
+    if unused := wishes.unused(source.text for source in sources):
+        log.warning(
+            "decode.terms: no row holds %s; terms are looked for as they stand, in sources as "
+            "`prepare` repaired them",
+            ", ".join(unused),
         )
 
 

@@ -239,9 +239,11 @@ def test_samples_depend_on_the_row_alone() -> None:
         ]
 
 
-def test_wishes_are_heard_and_counted() -> None:
-    write_params(prefix="We", terms={"你": "you", "他": "Zoë"}, max_length_offset=1)
-    metrics, rows = run()
+def test_wishes_are_heard_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    write_params(prefix="We", terms={"你": "you", "他": "Zoë", "驴": "donkey"}, max_length_offset=1)
+    with caplog.at_level(logging.WARNING):
+        metrics, rows = run()
+    assert "decode.terms: no row holds 驴;" in caplog.text
     assert all(row["text"].startswith("We") for row in rows if TEXTS[row["id"]])
     asked = sum(("你" in text) + ("他" in text) for text in TEXTS.values())
     unmet = [term for row in rows for term in row.get("unmet_terms", [])]

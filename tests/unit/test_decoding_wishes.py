@@ -95,6 +95,13 @@ def test_terms_are_checked_in_the_translation(text: str, term: str, expected: bo
     assert holds(text, term) == expected
 
 
+def test_terms_that_no_source_holds_are_named(tgt: Tokenizer) -> None:
+    wishes = Wishes("", {"北京": "Peking", "北京大学": "Peking University", "cat": "Katze"}, tgt)
+    assert wishes.unused(["他在北京大学。", "concatenate"]) == ["北京", "cat"]
+    assert wishes.unused(["北京大学在北京。", "A cat."]) == []
+    assert Wishes("", {}, tgt).unused(["北京"]) == []
+
+
 @pytest.mark.parametrize("terms", [{"": "x"}, {"x": " "}])
 def test_terms_without_text(tgt: Tokenizer, terms: dict[str, str]) -> None:
     with pytest.raises(ParamsError, match=r"decode\.terms: a term without text"):

@@ -13,7 +13,7 @@ begin with a capital; all of these spellings are the term's alternatives.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from hanyi.decoding.sentences import Tokens, Wish
 from hanyi.errors import ParamsError
@@ -47,6 +47,13 @@ class Wishes:
             return []
         found = (self.targets[match[0]] for match in self.pattern.finditer(source))
         return list(dict.fromkeys(found))
+
+    def unused(self, sources: Iterable[str]) -> list[str]:
+        """Give the source terms that none of the sources holds, or only inside a longer one."""
+        if not self.targets:
+            return []
+        found = {match[0] for source in sources for match in self.pattern.finditer(source)}
+        return [term for term in self.targets if term not in found]
 
     def wish(self, source: str, *, first: bool) -> Wish:
         """Give what a search must see to; the prefix belongs to the first part of a text."""
