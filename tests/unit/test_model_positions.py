@@ -14,7 +14,9 @@ from hanyi.model.positions import (
     START_LENGTH,
     TURNING,
     RotaryPositions,
+    Turn,
     Waves,
+    turn,
 )
 
 
@@ -91,12 +93,25 @@ def test_turns_are_the_rotation_of_each_position(name: str, d_head: int) -> None
         torch.testing.assert_close(found[:, :, place].double(), expected, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize("length", [1, 5])
+def test_the_fast_turn_and_its_gradient_are_those_of_the_formula(length: int) -> None:
+    # A view, as queries and keys are.
+    states = torch.randn(2, 5, 3, 8, dtype=torch.float64).transpose(1, 2).requires_grad_()
+    angles = torch.randn(length, 4, dtype=torch.float64)
+    sines, cosines = angles.sin(), angles.cos()
+    expected, found = turn(states, sines, cosines), Turn.apply(states, sines, cosines)
+    torch.testing.assert_close(found, expected)
+    asked = torch.randn_like(expected)
+    gradients = [torch.autograd.grad(one, states, asked)[0] for one in (expected, found)]
+    torch.testing.assert_close(gradients[1], gradients[0])
+
+
 def test_rotary_scores_depend_on_distance_alone() -> None:
-    turn = RotaryPositions(16)
+    rotate = RotaryPositions(16)
     query, key = torch.randn(1, 1, 1, 16), torch.randn(1, 1, 1, 16)
-    scores = [(turn(query, 9 + far, 1) * turn(key, 4 + far, 1)).sum() for far in (0, 3, 500)]
+    scores = [(rotate(query, 9 + far, 1) * rotate(key, 4 + far, 1)).sum() for far in (0, 3, 500)]
     torch.testing.assert_close(scores[1:], [scores[0]] * 2, atol=1e-4, rtol=1e-4)
-    assert not torch.isclose(scores[0], (turn(query, 9, 1) * turn(key, 3, 1)).sum(), rtol=1e-2)
+    assert not torch.isclose(scores[0], (rotate(query, 9, 1) * rotate(key, 3, 1)).sum(), rtol=1e-2)
 
 
 @pytest.mark.parametrize("kind", [*ADDED.values(), *TURNING.values()])

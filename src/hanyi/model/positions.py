@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -93,13 +94,49 @@ class RotaryPositions(Waves):
         """Turn `[batch, heads, length, d_head]`, or all for one position when `length` is 1."""
         table = self.rows(start, length).to(states.dtype)
         sines, cosines = table.chunk(2, dim=-1)  # [length, d_head / 2]
-        first, second = states.chunk(2, dim=-1)
-        turned = (first * cosines - second * sines, second * cosines + first * sines)
-        return torch.cat(turned, dim=-1)
+        if states.device.type == "cpu" and not torch.compiler.is_compiling():
+            turned: Tensor = Turn.apply(states, sines, cosines)  # type: ignore[no-untyped-call]
+            return turned
+        return turn(states, sines, cosines)
 
     def arrange(self, sines: Tensor, cosines: Tensor) -> Tensor:
         """Put the cosines after the sines."""
         return torch.cat((sines, cosines), dim=-1)
+
+
+def turn(states: Tensor, sines: Tensor, cosines: Tensor) -> Tensor:
+    """Turn each pair (x, y) of coordinates: (x cos - y sin, y cos + x sin)."""
+    first, second = states.chunk(2, dim=-1)
+    turned = (first * cosines - second * sines, second * cosines + first * sines)
+    return torch.cat(turned, dim=-1)
+
+
+class Turn(torch.autograd.Function):
+    """The same in a quarter of the time on a CPU, where each operation goes through memory.
+
+    Nothing but the angles is kept for the backward pass, which turns the gradient back.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, states: Tensor, sines: Tensor, cosines: Tensor) -> Tensor:
+        """Turn `[..., length, d_head]`."""
+        ctx.save_for_backward(sines, cosines)
+        return _turn_into(states, sines, cosines)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        """Turn the gradient by the opposite angles."""
+        sines, cosines = ctx.saved_tensors
+        return _turn_into(gradient, -sines, cosines), None, None
+
+
+def _turn_into(states: Tensor, sines: Tensor, cosines: Tensor) -> Tensor:
+    turned = torch.empty_like(states)
+    first, second = states.chunk(2, dim=-1)
+    new_first, new_second = turned.chunk(2, dim=-1)
+    torch.mul(first, cosines, out=new_first).addcmul_(second, sines, value=-1)
+    torch.mul(second, cosines, out=new_second).addcmul_(first, sines)
+    return turned
 
 
 ADDED: dict[str, type[SinusoidalPositions]] = {
