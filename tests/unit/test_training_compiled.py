@@ -56,6 +56,17 @@ def test_compiled_layers_equal_plain_ones() -> None:
     same("inductor", SHAPES[:2])
 
 
+def test_layers_with_dropout_can_be_traced(caplog: pytest.LogCaptureFixture) -> None:
+    model = tiny_model(layers=1, dropout=0.5).train()
+    stacks = compiled(model, longest=200, backend="aot_eager")
+    for shape in SHAPES:
+        batch = batch_of(*shape)
+        once, again = (gradients(stacks, model, batch)[0] for _ in range(2))
+        assert once.isfinite()
+        assert not torch.equal(once, again)
+    assert "without compiling" not in caplog.text
+
+
 def test_all_shapes_share_one_program_for_each_stack() -> None:
     counter = CompileCounter()
     model = tiny_model(layers=1).train()

@@ -26,7 +26,8 @@ class Dropout(nn.Module):
         """Apply to any shape."""
         if not self.training or not self.probability:
             return states
-        if states.device.type != "cpu":
+        # A compiler makes the same draws cheap, and stumbles over words that are read in quarters.
+        if states.device.type != "cpu" or torch.compiler.is_compiling():
             return F.dropout(states, self.probability)
         threshold = round(self.probability * 2**DRAW_BITS) - 2 ** (DRAW_BITS - 1)
         # Straight into floats: PyTorch's operations on booleans are several times slower.
