@@ -12,7 +12,6 @@ is to the mean of both. Reading a model is not counted, in any of them. Prints M
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import sys
@@ -26,7 +25,7 @@ import sacrebleu
 import torch
 
 from benchmarks.peers.decode_task import DecodeTask
-from benchmarks.train import ENVIRONMENTS, SIZES, UNLOCKED, Failed, Found, System, last_line
+from benchmarks.train import ENVIRONMENTS, SIZES, UNLOCKED, Failed, Found, System
 from benchmarks.train import Race as Runner
 from hanyi.errors import HanyiError
 from hanyi.model.config import ModelConfig
@@ -93,26 +92,10 @@ class Race(Runner):
 
     def measure(self, system: Decoder) -> Found:
         """Translate with a system; raises `Failed`."""
-        if system.missing:
-            raise Failed(system.missing)
-        folder = self.folder / "run"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        result, task_file = self.folder / "result.json", self.folder / "task.json"
-        result.unlink(missing_ok=True)
-        log = self.folder / f"{system.runner}.log"
-        task = replace(
-            self.task,
-            folder=str(folder),
-            result=str(result),
-            variant=system.variant,
-            sources=str(self._sources(system.share)),
-        )
-        task.write(task_file)
-        self._run(system, task_file, log)
-        if not result.exists():
-            raise Failed(last_line(log))
-        found: Found = json.loads(result.read_text(encoding="utf-8"))
+        places = self._places(system)
+        sources = str(self._sources(system.share))
+        task = replace(self.task, **places, variant=system.variant, sources=sources)
+        found = self._launch(system, task)
         found["speed"] = found["rows"] / found["seconds"]
         return found
 

@@ -27,7 +27,7 @@ from typing import Any
 import torch
 
 from benchmarks.peers.corpus import build
-from benchmarks.peers.task import Task
+from benchmarks.peers.task import Handed, Task
 from benchmarks.peers.work import matmul_peak, training_flops
 from hanyi.errors import HanyiError
 from hanyi.model.devices import autocast_dtype, prepare_torch
@@ -101,22 +101,30 @@ class Race:
 
     def measure(self, system: System) -> Found:
         """Train with a system for a while; raises `Failed`."""
+        places = self._places(system)
+        found = self._launch(system, replace(self.task, **places, begun=time.time()))
+        found["speed"] = found["tgt_tokens"] / found["seconds"]
+        return found
+
+    def _places(self, system: System) -> dict[str, str]:
+        """Give an empty folder and a file for the result, by their names in a task."""
         if system.missing:
             raise Failed(system.missing)
-        folder = self.folder / "run"
+        folder, result = self.folder / "run", self.folder / "result.json"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        result, task_file = self.folder / "result.json", self.folder / "task.json"
         result.unlink(missing_ok=True)
+        return {"folder": str(folder), "result": str(result)}
+
+    def _launch(self, system: System, task: Handed) -> Found:
+        """Hand a task to the runner of a system, and give what it left."""
+        result, task_file = Path(task.result), self.folder / "task.json"
         log = self.folder / f"{system.runner}.log"
-        replace(self.task, folder=str(folder), result=str(result), begun=time.time()).write(
-            task_file
-        )
+        task.write(task_file)
         self._run(system, task_file, log)
         if not result.exists():
             raise Failed(last_line(log))
         found: Found = json.loads(result.read_text(encoding="utf-8"))
-        found["speed"] = found["tgt_tokens"] / found["seconds"]
         return found
 
     def _run(self, system: System, task_file: Path, log: Path) -> None:

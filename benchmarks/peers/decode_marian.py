@@ -18,6 +18,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import BlenderbotConfig, BlenderbotForConditionalGeneration
 
 from benchmarks.peers.decode_task import DecodeTask
+from benchmarks.peers.marian import sides
 from benchmarks.peers.tutorial import sinusoids
 
 PAD, BOS, EOS = 0, 2, 3
@@ -26,15 +27,6 @@ POSITIONS = 1024
 
 def model(task: DecodeTask) -> BlenderbotForConditionalGeneration:
     """Give the model with our weights."""
-    sides = {
-        f"{side}_{name}": value
-        for side in ("encoder", "decoder")
-        for name, value in (
-            ("layers", task.layers),
-            ("ffn_dim", task.d_ff),
-            ("attention_heads", task.heads),
-        )
-    }
     config = BlenderbotConfig(
         vocab_size=task.tgt_vocab,
         d_model=task.d_model,
@@ -47,7 +39,7 @@ def model(task: DecodeTask) -> BlenderbotForConditionalGeneration:
         decoder_start_token_id=BOS,
         encoder_no_repeat_ngram_size=0,
         forced_eos_token_id=None,
-        **sides,
+        **sides(task),
     )
     made = BlenderbotForConditionalGeneration(config).eval()
     inner = made.model

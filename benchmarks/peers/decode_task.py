@@ -5,49 +5,31 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.peers.task import Task
+from benchmarks.peers.task import Handed, Task, read_lines
 
 Ids = Sequence[int]
 FIRST = 16  # sentences that are translated before the clock starts
 
 
 @dataclass(frozen=True)
-class DecodeTask:
+class DecodeTask(Handed):
     """One translation to be measured."""
 
     home: str  # a workspace of ours: data/prepared/test.parquet, models/
     sources: str  # the same sentences as lines of ids of our tokenizer, no special ones
-    folder: str  # empty, for what the system writes
-    result: str  # file for what was measured
     variant: str  # which way to run the system, where it has several
-    src_vocab: int
-    tgt_vocab: int
-    d_model: int
-    d_ff: int
-    heads: int
-    layers: int
     beam: int
     sentences: int  # in a batch; 1: one after the other
     length: int  # tokens of each translation, whatever it says; 0: until its end, as ours
     threads: int
     dropout: float = 0.0
 
-    @classmethod
-    def read(cls, path: str) -> DecodeTask:
-        """Read a task."""
-        return cls(**json.loads(Path(path).read_text(encoding="utf-8")))
-
-    def write(self, path: Path) -> None:
-        """Write a task for `read`."""
-        path.write_text(json.dumps(asdict(self)), encoding="utf-8")
-
     def lines(self) -> list[list[int]]:
         """Give the sources."""
-        text = Path(self.sources).read_text(encoding="utf-8")
-        return [[int(number) for number in line.split()] for line in text.splitlines()]
+        return read_lines(Path(self.sources))
 
     def limit(self, source: Ids) -> int:
         """Give the most tokens of a translation, its end counted."""

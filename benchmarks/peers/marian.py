@@ -16,7 +16,7 @@ from torch.utils.data import Dataset
 from transformers import MarianConfig, MarianMTModel, Seq2SeqTrainer, Seq2SeqTrainingArguments
 
 from benchmarks.peers.meter import Meter
-from benchmarks.peers.task import Task
+from benchmarks.peers.task import Handed, Task
 
 PAD, EOS = 0, 3
 IGNORED = -100
@@ -57,9 +57,9 @@ class Batches(Dataset[dict[str, Tensor]]):
         }
 
 
-def model(task: Task) -> MarianMTModel:
-    """Give a new model."""
-    sides = {
+def sides(task: Handed) -> dict[str, int]:
+    """Give the sizes of encoder and decoder by their names in a configuration."""
+    return {
         f"{side}_{name}": value
         for side in ("encoder", "decoder")
         for name, value in (
@@ -68,6 +68,10 @@ def model(task: Task) -> MarianMTModel:
             ("attention_heads", task.heads),
         )
     }
+
+
+def model(task: Task) -> MarianMTModel:
+    """Give a new model."""
     return MarianMTModel(
         MarianConfig(
             vocab_size=task.src_vocab,
@@ -84,7 +88,7 @@ def model(task: Task) -> MarianMTModel:
             eos_token_id=EOS,
             decoder_start_token_id=PAD,
             forced_eos_token_id=EOS,
-            **sides,
+            **sides(task),
         )
     )
 

@@ -9,24 +9,47 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import Self
+
 SPECIALS = 4  # pad, unk, bos, eos: the first ids of both vocabularies
 
 
 @dataclass(frozen=True)
-class Task:
-    """One training to be measured. Sentences are lines of ids, the same for all systems."""
+class Handed:
+    """What is said to the runner of any system, in a file."""
 
-    corpus: str  # folder: train.src, train.tgt, valid.src, valid.tgt, and `home` for our own stages
     folder: str  # empty, for what the system writes
-    result: str  # file that the meter writes
-    begun: float  # seconds since the epoch when the process was started
-    precision: str  # fp32 | bf16
+    result: str  # file for what was measured
     src_vocab: int
     tgt_vocab: int
     d_model: int
     d_ff: int
     heads: int
     layers: int
+
+    @classmethod
+    def read(cls, path: str) -> Self:
+        """Read a task."""
+        return cls(**json.loads(Path(path).read_text(encoding="utf-8")))
+
+    def write(self, path: Path) -> None:
+        """Write a task for `read`."""
+        path.write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+
+def read_lines(path: Path) -> list[list[int]]:
+    """Give the ids of each line of a file."""
+    text = path.read_text(encoding="utf-8")
+    return [[int(number) for number in line.split()] for line in text.splitlines()]
+
+
+@dataclass(frozen=True)
+class Task(Handed):
+    """One training to be measured. Sentences are lines of ids, the same for all systems."""
+
+    corpus: str  # folder: train.src, train.tgt, valid.src, valid.tgt, and `home` for our own stages
+    begun: float  # seconds since the epoch when the process was started
+    precision: str  # fp32 | bf16
     batch_tokens: int  # padded tokens of a side in a batch
     warm_up: int  # updates that are not measured, at least
     settle: float  # seconds after the first update that are not measured, at least
@@ -36,23 +59,13 @@ class Task:
     label_smoothing: float = 0.1
     learning_rate: float = 0.0005
 
-    @classmethod
-    def read(cls, path: str) -> Task:
-        """Read a task."""
-        return cls(**json.loads(Path(path).read_text(encoding="utf-8")))
-
-    def write(self, path: Path) -> None:
-        """Write a task for `read`."""
-        path.write_text(json.dumps(asdict(self)), encoding="utf-8")
-
     def started_now(self) -> Task:
         """Give the task as if it began now, for a system whose data must be made ready first."""
         return replace(self, begun=time.time())
 
     def lines(self, name: str) -> list[list[int]]:
         """Give the sentences of one file of the corpus, without special tokens."""
-        text = Path(self.corpus, name).read_text(encoding="utf-8")
-        return [[int(number) for number in line.split()] for line in text.splitlines()]
+        return read_lines(Path(self.corpus, name))
 
     def words(self, side: str) -> list[str]:
         """Give the words of a side's vocabulary, special ones left out."""
