@@ -14,7 +14,7 @@ from hanyi.analysis.health import MEANINGS
 from hanyi.analysis.sentences import Sentences
 from hanyi.analysis.tables import Cell, Column, Kind, Table
 from hanyi.metrics.lexical import LABELS
-from hanyi.scoring.pairing import by_corpus
+from hanyi.scoring.pairing import places_by_corpus
 
 Places = NDArray[np.int64]
 
@@ -29,9 +29,8 @@ def breakdowns(sentences: Sentences) -> list[Table]:
 
 def corpora(sentences: Sentences) -> Table:
     """Give the scores of all rows and of each corpus."""
-    names = np.array([pair.corpus for pair in sentences.pairs], object)
-    parts = [(name, np.flatnonzero(names == name)) for name in by_corpus(sentences.pairs)]
-    everything = (ALL, np.arange(len(names)))
+    parts = places_by_corpus(sentences.pairs).items()
+    everything = (ALL, np.arange(len(sentences.pairs)))
     return Table(
         "corpora",
         "Corpora",

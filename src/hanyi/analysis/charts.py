@@ -10,8 +10,8 @@ import numpy as np
 
 from hanyi.analysis.sentences import Sentences
 from hanyi.analysis.tables import Cell, Table
+from hanyi.corpus.charts import save
 
-FORMATS = ("png", "svg")
 SIZE = (11.0, 7.0)  # inches
 BIN = 5  # points of chrF
 BAR, GOOD, BAD = "#8fb3d9", "#7fbf7f", "#e8837e"
@@ -20,7 +20,6 @@ BAR, GOOD, BAD = "#8fb3d9", "#7fbf7f", "#e8837e"
 def write_pictures(directory: Path, sentences: Sentences, tables: Sequence[Table]) -> None:
     """Draw `scores.png` and `scores.svg`; their bytes depend on the scores alone."""
     # Without pyplot there is no global state and no window system.
-    from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -37,14 +36,7 @@ def write_pictures(directory: Path, sentences: Sentences, tables: Sequence[Table
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelsize=8)
         axes.set_axisbelow(True)
-    # Versions, dates and names made by chance would make the bytes depend on more than the scores.
-    unset: dict[str, dict[str, None]] = {
-        "png": {"Software": None},
-        "svg": {"Creator": None, "Date": None},
-    }
-    with rc_context({"svg.hashsalt": "scores"}):
-        for kind in FORMATS:
-            figure.savefig(directory / f"scores.{kind}", format=kind, metadata=unset[kind])
+    save(figure, directory, "scores")
 
 
 def _draw_spread(axes: Any, sentences: Sentences) -> None:

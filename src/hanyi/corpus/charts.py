@@ -36,7 +36,6 @@ def write_pictures(directory: Path, steps: Sequence[Step], read: int) -> None:
     The second half is logarithmic: most steps take too little to be seen beside what they leave.
     """
     # Without pyplot there is no global state and no window system.
-    from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -68,14 +67,21 @@ def write_pictures(directory: Path, steps: Sequence[Step], read: int) -> None:
         axes.xaxis.set_major_formatter(_short)
         axes.set_axisbelow(True)
         axes.grid(axis="x", alpha=0.25)
-    # Versions, dates and names made by chance would make the bytes depend on more than the funnel.
+    save(figure, directory, "funnel")
+
+
+def save(figure: Any, directory: Path, name: str) -> None:
+    """Write a figure in every format of `FORMATS`; its bytes depend on what is drawn alone."""
+    from matplotlib import rc_context
+
+    # Versions, dates and names made by chance would stand in the files too.
     unset: dict[str, dict[str, None]] = {
         "png": {"Software": None},
         "svg": {"Creator": None, "Date": None},
     }
-    with rc_context({"svg.hashsalt": "funnel"}):
+    with rc_context({"svg.hashsalt": name}):
         for kind in FORMATS:
-            figure.savefig(directory / f"funnel.{kind}", format=kind, metadata=unset[kind])
+            figure.savefig(directory / f"{name}.{kind}", format=kind, metadata=unset[kind])
 
 
 def _draw_lefts(axes: Any, steps: Sequence[Step], read: int) -> None:
