@@ -176,7 +176,7 @@ def test_prune_wants_a_choice(root: Path) -> None:
 
 
 def test_a_table_on_a_terminal(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "_on_terminal", lambda: True)
+    monkeypatch.setattr(cli.terminal, "on_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "120")
     shown = hanyi().stdout
     assert "┃ update ┃" in shown
@@ -189,7 +189,7 @@ def test_a_listing_does_not_need_torch(root: Path) -> None:
         "assert len([run.row() for run in list_runs(state_root())]) == 3;"
         "sys.exit('torch' in sys.modules)"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])}
     done = subprocess.run([sys.executable, "-c", script], env=environment, check=False)
     assert done.returncode == 0
     assert len(list_runs(root)) == 3

@@ -1,0 +1,27 @@
+"""The command line: `hanyi COMMAND`. Each command is a module of its own, named after it."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import typer
+
+from hanyi.cli import runs
+from hanyi.cli.attention import attention
+from hanyi.cli.translate import translate
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.callback()
+def main() -> None:
+    """Hanyi (汉译): use a trained translation model; see to trainings that were interrupted."""
+    logging.basicConfig(format="%(message)s", level=logging.WARNING, stream=sys.stderr, force=True)
+
+
+app.command()(translate)
+app.command()(attention)
+app.add_typer(runs.app, name="runs")

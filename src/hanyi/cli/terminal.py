@@ -1,0 +1,42 @@
+"""What every command shares: errors as one line, tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import typer
+
+from hanyi.errors import EXIT_FAULT, HanyiError
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Show a `HanyiError` as one line on standard error, and exit with 2."""
+    try:
+        yield
+    except HanyiError as error:
+        typer.echo(f"hanyi: error: {error}", err=True)
+        raise typer.Exit(EXIT_FAULT) from None
+
+
+def on_terminal() -> bool:
+    """Tell whether a person reads the output."""
+    return sys.stdout.isatty()
+
+
+def show_table(rows: Sequence[Sequence[str]]) -> None:
+    """Show a table whose first row is its header; columns parted by tabs unless on a terminal."""
+    if not on_terminal():
+        for row in rows:
+            typer.echo("\t".join(row))
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(*rows[0])
+    for row in rows[1:]:
+        table.add_row(*(escape(cell) for cell in row))
+    Console().print(table)

@@ -1,0 +1,1 @@
+"""What a healthy installation can do, shown line by line."""

@@ -1,0 +1,1 @@
+"""A trained model in the formats of other toolkits."""

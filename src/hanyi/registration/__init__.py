@@ -1,0 +1,1 @@
+"""A trained model in the MLflow registry, as one that translates text."""
