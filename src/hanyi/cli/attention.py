@@ -9,7 +9,6 @@ import typer
 
 from hanyi.cli.options import (
     MODEL,
-    TOKENIZERS,
     BeamOption,
     DeviceOption,
     ModelOption,
@@ -26,7 +25,7 @@ def attention(
     output: Annotated[Path, typer.Option("--output", "-o", help="Picture: .png, .svg or .pdf.")],
     layer: Annotated[int, typer.Option(help="Decoder layer, 1 the first; 0: the last.")] = 0,
     model: ModelOption = MODEL,
-    tokenizers: TokenizersOption = TOKENIZERS,
+    tokenizers: TokenizersOption = None,
     device: DeviceOption = None,
     beam_size: BeamOption = None,
 ) -> None:

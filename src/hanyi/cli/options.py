@@ -9,41 +9,54 @@ from typing import TYPE_CHECKING, Annotated, Optional
 import typer
 
 from hanyi.errors import ParamsError
-from hanyi.params import PARAMS_FILE, load_section
 
 if TYPE_CHECKING:
     from hanyi.translator import Translator
 
-ModelOption = Annotated[Path, typer.Option("--model", help="Directory of the trained model.")]
-TokenizersOption = Annotated[Path, typer.Option("--tokenizers", help="Directory of tokenizers.")]
+ModelOption = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        help="Directory of a model, a bundle or a project; a git revision or DVC experiment; "
+        "or a URI of MLflow such as models:/hanyi@champion.",
+    ),
+]
+TokenizersOption = Annotated[
+    Optional[Path],  # noqa: UP045  typer reads annotations at run time
+    typer.Option("--tokenizers", help="Directory of the tokenizers; found by itself unless given."),
+]
 DeviceOption = Annotated[
-    Optional[str],  # noqa: UP045  typer reads annotations at run time
+    Optional[str],  # noqa: UP045
     typer.Option("--device", help="cpu, cuda or cuda:N; picked by itself unless given."),
 ]
 BeamOption = Annotated[
     Optional[int],  # noqa: UP045
-    typer.Option("--beam-size", help="Beams; 1 is greedy. As in params.yaml unless given."),
+    typer.Option(
+        "--beams", "--beam-size", help="Beams; 1 is greedy. As in params.yaml unless given."
+    ),
 ]
-MODEL = Path("models/transformer")
-TOKENIZERS = Path("models/tokenizers")
+MODEL = "."
 
 
 def load_translator(
-    model: Path, tokenizers: Path, device: str | None, beam_size: int | None
+    model: str,
+    tokenizers: Path | None = None,
+    device: str | None = None,
+    beams: int | None = None,
+    n_best: int = 1,
 ) -> Translator:
-    """Open a translator by params.yaml, where there is one."""
-    from hanyi.corpus.cleaning.config import PrepareConfig
-    from hanyi.decoding.config import DecodeConfig
-    from hanyi.translator import OUTSIDE, REPAIRS, Translator
+    """Open a translator by the model's params.yaml, where there is one."""
+    from hanyi.translator import Translator, best_only, find_model, read_settings
 
-    inside = PARAMS_FILE.exists()
-    rules = load_section("prepare", PrepareConfig).rules if inside else REPAIRS
-    config = load_section("decode", DecodeConfig) if inside else OUTSIDE
-    beams = config.beam_size if beam_size is None else beam_size
-    needed = config.method == "sample" or config.choose != "likeliest"
-    n_best = config.n_best if needed else 1
+    folder = find_model(model, tokenizers)
+    config = best_only(read_settings(folder.params).config)
     try:
-        config = dataclasses.replace(config, n_best=n_best, beam_size=beams)
+        config = dataclasses.replace(
+            config,
+            beam_size=config.beam_size if beams is None else beams,
+            n_best=max(config.n_best, n_best),
+        )
     except ValueError as error:
-        raise ParamsError("--beam-size", str(error), "a number of beams", "give one") from None
-    return Translator.load(model, tokenizers, device, rules, config)
+        where = "--beams" if n_best == 1 else "--n-best"
+        raise ParamsError(where, str(error), "a number of beams", "give another") from None
+    return Translator.load(folder, device=device, config=config)

@@ -11,7 +11,6 @@ import typer
 
 from hanyi.cli.options import (
     MODEL,
-    TOKENIZERS,
     BeamOption,
     DeviceOption,
     ModelOption,
@@ -30,7 +29,7 @@ def translate(
         typer.Argument(metavar="[TEXT]...", help="Texts; lines of standard input unless given."),
     ] = None,
     model: ModelOption = MODEL,
-    tokenizers: TokenizersOption = TOKENIZERS,
+    tokenizers: TokenizersOption = None,
     device: DeviceOption = None,
     beam_size: BeamOption = None,
 ) -> None:
@@ -41,8 +40,8 @@ def translate(
         # A person who types wants each answer at once; a file is faster in batches.
         count = 1 if not texts and sys.stdin.isatty() else LINES_AT_ONCE
         while batch := list(islice(lines, count)):
-            for line in translator.translate(batch):
-                typer.echo(" ".join(line.split()))
+            for found in translator.translate(batch):
+                typer.echo(" ".join(found.text.split()))
 
 
 def _standard_input() -> Iterator[str]:
