@@ -9,6 +9,7 @@ import typer
 
 from hanyi.cli import runs
 from hanyi.cli.attention import attention
+from hanyi.cli.doctor import doctor
 from hanyi.cli.translate import translate
 
 __all__ = ["app"]
@@ -24,4 +25,5 @@ def main() -> None:
 
 app.command()(translate)
 app.command()(attention)
+app.command()(doctor)
 app.add_typer(runs.app, name="runs")
