@@ -50,7 +50,7 @@ class Translator:
         self._all = loaded.model
         # PyTorch takes all cores for one batch, memory is planned for one, and weights that
         # attention keeps are those of the latest pass. CTranslate2 sees to its threads by itself.
-        self._turn = Lock()
+        self.turn = Lock()
 
     @classmethod
     def load(
@@ -100,11 +100,11 @@ class Translator:
         asked = self._asked(search, token_log_probs)
         engine = self._engine(asked)
         sources = engine.read([self.normal(text) for text in texts])
-        with self._turn if isinstance(engine.engine, TorchEngine) else nullcontext():
+        with self.turn if isinstance(engine.engine, TorchEngine) else nullcontext():
             rows = engine.translate(sources, asked, numbers=numbers, report=report)
         forced: list[Forced] = [NOTHING] * len(rows)
         if alignment or token_log_probs:
-            with self._turn:
+            with self.turn:
                 tokens = self.config.batch_tokens
                 forced = explain(self._all, sources, rows, tokens=tokens, alignment=alignment)
         return [
@@ -129,9 +129,7 @@ class Translator:
         )
 
         def work(write: Write) -> Result:
-            typewriter = Typewriter(
-                self._all, self.tgt, self.config.batch_tokens, self._turn, write
-            )
+            typewriter = Typewriter(self._all, self.tgt, self.config.batch_tokens, self.turn, write)
             engine = self._by(typewriter)
             sources = engine.read([self.normal(text)])
             (row,) = engine.translate(sources, greedy)
@@ -152,7 +150,7 @@ class Translator:
             raise DataError(
                 "text", f"{tokens} tokens", f"1 to {self.max_tokens}", "give one sentence"
             )
-        with self._turn:
+        with self.turn:
             (row,) = engine.translate([source], asked)
             src_ids, best = [*source.ids[0], EOS], row.best
             device = next(self.model.parameters()).device

@@ -1,0 +1,111 @@
+"""Models of other revisions of a project: of commits, branches, tags and DVC experiments.
+
+What a revision's `dvc.lock` names is copied out of DVC's cache into `.hanyi/models/`, below the
+digest of model, tokenizers and parameters, so that it is copied once; the workspace stays as it is.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from hanyi.artifacts import atomic_directory, digest_bytes
+from hanyi.errors import ArtifactError, ParamsError
+from hanyi.params import PARAMS_FILE
+from hanyi.translator.folders import ModelFolder
+
+KEPT = Path(".hanyi/models")
+LOCK = "dvc.lock"
+PARTS = ("models/transformer", "models/tokenizers")
+EXPERIMENTS = "refs/exps"
+SHORT = 10  # digits of a commit that are shown
+
+
+def from_revision(name: str, project: Path) -> ModelFolder | None:
+    """Give the model of a revision or experiment of a project, None where there is no such name.
+
+    Raises `HanyiError` when the revision has no model, or when it is not in DVC's cache.
+    """
+    commit = _commit(name, project)
+    if commit is None:
+        return None
+    lock, params = (_read(commit, file, project) for file in (LOCK, str(PARAMS_FILE)))
+    digests = _outputs(lock)
+    if missing := [part for part in PARTS if part not in digests]:
+        raise ArtifactError(
+            f"{name}:{LOCK}",
+            f"no {' and no '.join(missing)}",
+            "a revision with a trained model",
+            "name another, or train there (`dvc repro train`) and commit dvc.lock",
+        )
+    identity = " ".join([*(digests[part] for part in PARTS), params])
+    folder = project / KEPT / digest_bytes(identity.encode("utf-8"))
+    if not folder.is_dir():
+        _fetch(name, commit, project, folder, params)
+    model, tokenizers = (folder / Path(part).name for part in PARTS)
+    return ModelFolder(model, tokenizers, folder / PARAMS_FILE, name, project)
+
+
+def _commit(name: str, project: Path) -> str | None:
+    """Give the commit of a revision, or of an experiment, whose refs git does not look through."""
+    if found := _git(project, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"):
+        return found.strip()
+    refs = _git(project, "for-each-ref", "--format=%(objectname) %(refname)", EXPERIMENTS)
+    lines = [line.split(" ", 1) for line in refs.splitlines()]
+    commits = {commit for commit, ref in lines if ref.rpartition("/")[2] == name}
+    if len(commits) > 1:
+        raise ParamsError(
+            "--model",
+            f"{name}, the name of {len(commits)} experiments",
+            "one of them",
+            f"name its commit: {', '.join(sorted(commit[:SHORT] for commit in commits))}",
+        )
+    return next(iter(commits), None)
+
+
+def _read(commit: str, file: str, project: Path) -> str:
+    return _git(project, "show", f"{commit}:./{file}")
+
+
+def _git(project: Path, *arguments: str) -> str:
+    """Give what git says, nothing when it refuses or is not there."""
+    try:
+        done = subprocess.run(
+            ["git", *arguments], cwd=project, capture_output=True, check=True, encoding="utf-8"
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout
+
+
+def _outputs(lock: str) -> dict[str, str]:
+    """Give the digest of each output in the text of a `dvc.lock`."""
+    loaded: Any = YAML(typ="safe", pure=True).load(lock)
+    stages = loaded.get("stages", {}) if isinstance(loaded, Mapping) else {}
+    outs = [out for stage in stages.values() for out in stage.get("outs", [])]
+    return {out["path"]: out["md5"] for out in outs if "md5" in out}
+
+
+def _fetch(name: str, commit: str, project: Path, folder: Path, params: str) -> None:
+    from dvc.api import DVCFileSystem  # a second
+    from dvc.exceptions import DvcException
+
+    with atomic_directory(folder) as target:
+        try:
+            there = DVCFileSystem(str(project), rev=commit)
+            for part in PARTS:
+                there.get(part, str(target / Path(part).name), recursive=True)
+        except (DvcException, OSError):
+            raise ArtifactError(
+                f"{name}:{', '.join(PARTS)}",
+                "not in DVC's cache",
+                "what the revision made",
+                f"fetch it (`dvc fetch --all-commits`), or build it there (`git switch {name}` and "
+                "`dvc repro`)",
+            ) from None
+        if params:
+            (target / PARAMS_FILE).write_text(params, encoding="utf-8", newline="\n")
