@@ -1,0 +1,135 @@
+"""What a run left behind, from the workspace or as it was at a revision."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+from ruamel.yaml import YAML
+
+from hanyi.artifacts import parse_metrics
+from hanyi.errors import ArtifactError, ParamsError
+from hanyi.params import PARAMS_FILE
+
+METRICS = Path("metrics")
+STAGES = ("prepare", "encode", "train", "decode", "score")
+CURVE = METRICS / "train/curve.csv"
+FUNNEL = METRICS / "prepare/funnel.csv"
+SENTENCES = METRICS / "score/sentences.parquet"
+TABLES = {
+    "chars": METRICS / "prepare/lengths.csv",
+    **{name: METRICS / f"score/{name}.csv" for name in ("lengths", "rarest", "words", "health")},
+}
+
+Read = Callable[[Path], bytes]
+"""Gives the bytes of a file of the project; raises `FileNotFoundError` when it is not there."""
+Rows = Sequence[Mapping[str, str]]
+"""The lines of a table as they are written, by the heads of its columns."""
+
+
+@dataclass(kw_only=True)
+class Run:
+    """The results of a run; what is not there is empty, and named in `lacking`."""
+
+    params: Mapping[str, Any] = field(default_factory=dict)
+    metrics: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Each stage's metrics file by the name of the stage."""
+    curve: Rows = ()
+    funnel: Rows = ()
+    tables: dict[str, Rows] = field(default_factory=dict)
+    sentences: pa.Table | None = None
+    lacking: list[str] = field(default_factory=list)
+
+
+def read_run(read: Read) -> Run:
+    """Read what there is of a run.
+
+    Raises `HanyiError` for a file that is there and cannot be understood.
+    """
+    lacking: list[str] = []
+
+    def rows(path: Path) -> Rows:
+        return _parsed(read, path, _rows, lacking) or ()
+
+    metrics = {
+        stage: _parsed(read, METRICS / f"{stage}.json", _metrics, lacking) or {} for stage in STAGES
+    }
+    return Run(
+        params=_parsed(read, PARAMS_FILE, read_yaml, lacking) or {},
+        metrics=metrics,
+        curve=rows(CURVE),
+        funnel=rows(FUNNEL),
+        tables={name: rows(path) for name, path in TABLES.items()},
+        sentences=_parsed(read, SENTENCES, _table, lacking),
+        lacking=lacking,
+    )
+
+
+def workspace(path: Path) -> bytes:
+    """Read a file of the workspace."""
+    return path.read_bytes()
+
+
+def at_revision(name: str) -> Read:
+    """Give what reads files as a git revision or a DVC experiment has them.
+
+    Files that DVC tracks come from its cache or its remote. Raises `ParamsError` for a name that
+    is neither.
+    """
+    from dvc.api import DVCFileSystem  # a second
+    from dvc.exceptions import DvcException
+    from dvc.scm import RevError, SCMError
+
+    try:
+        files = DVCFileSystem(rev=name)
+        files.ls("/", detail=False)
+    except (RevError, SCMError):
+        raise ParamsError(
+            "baseline",
+            f"no file, revision or experiment {name}",
+            "a decoded file, a git revision or the name of a DVC experiment",
+            "look at `git log` and `dvc exp list`",
+        ) from None
+
+    def read(path: Path) -> bytes:
+        try:
+            return bytes(files.read_bytes(path.as_posix()))
+        except (DvcException, OSError) as error:
+            raise FileNotFoundError(str(path)) from error
+
+    return read
+
+
+def read_yaml(data: bytes, where: Path = PARAMS_FILE) -> dict[str, Any]:
+    """Read parameters as they are written, without a look at what they mean."""
+    loaded = YAML(typ="safe", pure=True).load(data.decode("utf-8"))
+    if not isinstance(loaded, dict):
+        raise ArtifactError(where, type(loaded).__name__, "a mapping of sections", "mend it")
+    return loaded
+
+
+def _parsed(read: Read, path: Path, parse: Callable[[bytes, Path], Any], lacking: list[str]) -> Any:
+    try:
+        data = read(path)
+    except FileNotFoundError:
+        lacking.append(path.as_posix())
+        return None
+    return parse(data, path)
+
+
+def _metrics(data: bytes, path: Path) -> dict[str, Any]:
+    return parse_metrics(data.decode("utf-8"), path)
+
+
+def _rows(data: bytes, _: Path) -> Rows:
+    return list(csv.DictReader(io.StringIO(data.decode("utf-8"), newline="")))
+
+
+def _table(data: bytes, _: Path) -> pa.Table:
+    return parquet.read_table(pa.BufferReader(data))
