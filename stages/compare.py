@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from hanyi.languages import Languages
 from hanyi.metrics.lexical import LABELS
@@ -21,10 +19,11 @@ from hanyi.params import load_section
 from hanyi.scoring.baselines import read_baseline
 from hanyi.scoring.config import ScoreConfig
 from hanyi.scoring.evaluation import evaluate
-from hanyi.scoring.pairing import places_by_corpus, read_pairs
+from hanyi.scoring.pairing import Pair, places_by_corpus, read_pairs
 from hanyi.scoring.significance import TESTS, Comparison
 from stages.harness import one_line_errors
 from stages.paths import DECODED, PREPARED
+from stages.tables import Sheet
 
 HEADS = ("corpus", "rows", "metric", "baseline", "now", "difference", "p")
 TEXTS = ("corpus", "metric")  # columns of text; the others hold numbers
@@ -48,16 +47,22 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
     flags = parser.parse_args(arguments)
     lines = compare(flags.baseline, flags.test)
-    sys.stdout.write(_markdown(lines) if flags.markdown else _table(lines))
+    sheet = Sheet(HEADS, [_cells(line) for line in lines], TEXTS)
+    marks = ["bold" if line.found.p_value < SURE else None for line in lines]
+    sys.stdout.write(sheet.markdown() if flags.markdown else sheet.terminal(marks))
 
 
 def compare(baseline: str, test: str) -> list[Line]:
-    """Compare all rows together, then each corpus, by every metric."""
-    config = load_section("score", ScoreConfig)
-    target = load_section("languages", Languages).tgt
+    """Compare the workspace's translations with those of a baseline."""
     decoded, prepared = DECODED / "test.jsonl", PREPARED / "test.parquet"
     pairs = read_pairs(decoded, prepared)
-    texts = read_baseline(baseline, pairs, decoded, prepared)
+    return compare_texts(pairs, read_baseline(baseline, pairs, decoded, prepared), test)
+
+
+def compare_texts(pairs: Sequence[Pair], texts: Sequence[str], test: str) -> list[Line]:
+    """Compare with other translations of each pair: all rows, then each corpus, every metric."""
+    config = load_section("score", ScoreConfig)
+    target = load_section("languages", Languages).tgt
     now = evaluate(pairs, config, target)
     others = [pair._replace(hypothesis=text) for pair, text in zip(pairs, texts, strict=True)]
     before = evaluate(others, config, target)
@@ -80,24 +85,6 @@ def _cells(line: Line) -> list[str]:
         f"{found.difference:+.2f}",
         f"{found.p_value:.4f}{'*' if found.p_value < SURE else ' '}",
     ]
-
-
-def _markdown(lines: Sequence[Line]) -> str:
-    rules = ["---" if head in TEXTS else "---:" for head in HEADS]
-    rows = [HEADS, rules, *(_cells(line) for line in lines)]
-    return "".join(f"| {' | '.join(cell.strip() for cell in row)} |\n" for row in rows)
-
-
-def _table(lines: Sequence[Line]) -> str:
-    table = Table(box=None, pad_edge=False)
-    for head in HEADS:
-        table.add_column(head, justify="left" if head in TEXTS else "right", overflow="fold")
-    for line in lines:
-        table.add_row(*_cells(line), style="bold" if line.found.p_value < SURE else None)
-    console = Console(highlight=False)
-    with console.capture() as captured:
-        console.print(table)
-    return captured.get()
 
 
 if __name__ == "__main__":
