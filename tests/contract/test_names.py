@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 
 # Modules of `stages` that are no DVC stage.
-NOT_STAGES = {"__init__", "harness", "launch", "paths", "check", "compare", "preset", "summary"}
+NOT_STAGES = {
+    *("__init__", "harness", "launch", "paths"),  # what stages share
+    *("check", "compare", "preset", "summary"),
+    *("sweep", "trials", "experiments"),
+}
 
 
 def table_stages(readme: Path) -> list[str]:

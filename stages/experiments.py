@@ -1,0 +1,99 @@
+"""DVC's experiments and its queue, through its own commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hanyi.errors import ParamsError
+from hanyi.params import PARAMS_FILE, flatten
+from stages.trials import Trial, override
+
+QUEUED, RUNNING, DONE, FAILED = "queued", "running", "done", "failed"
+STATES = {"queued": QUEUED, "running": RUNNING, "success": DONE, "failed": FAILED}
+WORKER_LOGS = ".dvc/tmp/exps/celery/*.out"
+
+
+class Experiment(NamedTuple):
+    """What DVC knows of an experiment; metrics are named as in MLflow, `<stage>/<dotted name>`."""
+
+    name: str
+    state: str
+    params: Mapping[str, Any]
+    metrics: Mapping[str, float]
+
+
+def head() -> str:
+    """Give the revision that experiments start from."""
+    return _run("git", "rev-parse", "HEAD").strip()
+
+
+def read(baseline: str) -> dict[str, Experiment]:
+    """Read the experiments of a revision: queued, running, ended."""
+    records = json.loads(_dvc("exp", "show", "--json", "--rev", baseline))
+    listed = [one for record in records for one in record.get("experiments") or []]
+    return {found.name: found for found in map(_experiment, listed)}
+
+
+def queue(trial: Trial) -> None:
+    """Queue a trial under its name."""
+    changes = [
+        part for name, value in trial.values.items() for part in ("-S", override(name, value))
+    ]
+    _dvc("exp", "run", "--queue", "--name", trial.name, *changes)
+
+
+def forget(name: str) -> None:
+    """Take a failed trial out of the queue, so that it can be queued again."""
+    _dvc("queue", "remove", name)
+
+
+def start(jobs: int) -> None:
+    """Start workers of the queue, which work on after this process and end with the queue."""
+    _dvc("queue", "start", "--jobs", str(jobs), OMP_NUM_THREADS=_threads(jobs))
+
+
+def _threads(jobs: int) -> str:
+    """Give the threads of one trial, unless the user has said: they share the cores."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return os.environ.get("OMP_NUM_THREADS") or str(max(1, (cores or 1) // jobs))
+
+
+def _experiment(record: Mapping[str, Any]) -> Experiment:
+    revision = next(iter(record.get("revs") or []), {})
+    data = revision.get("data") or {}
+    state = STATES.get((record.get("executor") or {}).get("state") or "", DONE)
+    if revision.get("error"):
+        state = FAILED
+    files = data.get("params") or {}
+    params = (files.get(str(PARAMS_FILE)) or {}).get("data") or {}
+    metrics = {
+        f"{Path(path).stem}/{name}": value
+        for path, entry in (data.get("metrics") or {}).items()
+        for name, value in flatten(entry.get("data") or {}).items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+    # A trial that did not end shows the metrics that it started from.
+    return Experiment(record["name"], state, flatten(params), metrics if state == DONE else {})
+
+
+def _dvc(*arguments: str, **variables: str) -> str:
+    return _run(sys.executable, "-m", "dvc", *arguments, **variables)
+
+
+def _run(*command: str, **variables: str) -> str:
+    # The queue starts its workers as `dvc`, which must be on the PATH.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    environment = {**os.environ, "PATH": path, **variables}
+    done = subprocess.run(
+        command, env=environment, capture_output=True, encoding="utf-8", check=False
+    )
+    if done.returncode:
+        told = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+        raise ParamsError(" ".join(command[2:4]), told, "it to work", "mend what it says")
+    return done.stdout
