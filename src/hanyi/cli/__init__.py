@@ -7,9 +7,11 @@ import sys
 
 import typer
 
-from hanyi.cli import runs
+from hanyi.cli import export, runs
 from hanyi.cli.attention import attention
 from hanyi.cli.doctor import doctor
+from hanyi.cli.publish import publish
+from hanyi.cli.serve import serve
 from hanyi.cli.translate import translate
 
 __all__ = ["app"]
@@ -25,5 +27,8 @@ def main() -> None:
 
 app.command()(translate)
 app.command()(attention)
+app.command()(serve)
 app.command()(doctor)
+app.command()(publish)
+app.add_typer(export.app, name="export")
 app.add_typer(runs.app, name="runs")
