@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,15 +11,27 @@ import typer
 
 from hanyi.errors import EXIT_FAULT, HanyiError
 
+EXIT_INTERRUPTED = 130  # as shells tell of SIGINT
+EXIT_UNREAD = 1
+
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Show a `HanyiError` as one line on standard error, and exit with 2."""
+    """Show a `HanyiError` as one line on standard error, and exit with 2.
+
+    Ctrl-C, and a reader who has read enough (`hanyi ... | head`), end without a word.
+    """
     try:
         yield
     except HanyiError as error:
         typer.echo(f"hanyi: error: {error}", err=True)
         raise typer.Exit(EXIT_FAULT) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    except BrokenPipeError:
+        # Python flushes standard output once more in the end, and would complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(EXIT_UNREAD) from None
 
 
 def on_terminal() -> bool:

@@ -1,0 +1,1 @@
+"""Rows to translate: read as they come, from lines of several formats, and written back."""
