@@ -50,13 +50,13 @@ class Bar:
                 for handler in moved:
                     handler.setStream(plain)
 
-    def show(self, done: int, total: int, told: str | None = None) -> None:
+    def show(self, done: int, total: int | None, told: str | None = None) -> None:
         """Take in how much is done, and what else is to be told; draw it if the last is old."""
         self._progress.update(self._task, completed=done, total=total)
         if told is not None:
             self._progress.update(self._task, told=told)
         now = time.monotonic()
-        if now - self._drawn >= SECONDS_BETWEEN_DRAWINGS or done >= total:
+        if now - self._drawn >= SECONDS_BETWEEN_DRAWINGS or (total is not None and done >= total):
             self._drawn = now
             self._progress.refresh()
 
@@ -67,8 +67,10 @@ def on_terminal() -> bool:
 
 
 @contextmanager
-def progress(title: str, total: int, unit: str) -> Iterator[Advance]:
+def progress(title: str, total: int | None, unit: str) -> Iterator[Advance]:
     """Yield a function that is told how many units are done since the last call.
+
+    The total is None where it is not known.
 
     Example: `with progress("decode", len(rows), "rows") as advance: ...; advance(64)`.
     """
@@ -89,7 +91,7 @@ def clock(seconds: float) -> str:
 
 
 class _Loop:
-    def __init__(self, title: str, total: int, unit: str, bar: Bar | None) -> None:
+    def __init__(self, title: str, total: int | None, unit: str, bar: Bar | None) -> None:
         self.title, self.total, self.unit, self.bar = title, total, unit, bar
         self.done = 0
         self.begun = self.told = time.monotonic()
@@ -99,19 +101,16 @@ class _Loop:
         if not self.done:
             return
         now = time.monotonic()
-        left = (now - self.begun) * (self.total - self.done) / self.done
+        left = "" if self.total is None else f", {clock(self._left(now, self.total))} left"
         if self.bar is not None:
-            self.bar.show(self.done, self.total, f", {clock(left)} left")
+            self.bar.show(self.done, self.total, left)
         elif now - self.told >= SECONDS_BETWEEN_LINES:
             self.told = now
-            log.info(
-                "%s: %d of %d %s, %s left",
-                self.title,
-                self.done,
-                self.total,
-                self.unit,
-                clock(left),
-            )
+            of = "" if self.total is None else f" of {self.total}"
+            log.info("%s: %d%s %s%s", self.title, self.done, of, self.unit, left)
+
+    def _left(self, now: float, total: int) -> float:
+        return (now - self.begun) * (total - self.done) / self.done
 
 
 def _handlers() -> list[logging.StreamHandler]:  # type: ignore[type-arg]
