@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hanyi.corpus.formats import REASONS as FAULTS
 from hanyi.corpus.pairs import SIDES, SPLITS
 from hanyi.corpus.samples import MOST, Rejection, Repair, Smallest, change, excerpt
+from hanyi.corpus.sizes import Sizes
 
 COMPARISONS = ("duplicate", "near_duplicate", "leak", "near_leak")
 """Reasons that come from other rows, looked for after the rules."""
@@ -52,6 +53,8 @@ class Funnel:
         """Texts by rule and side."""
         self.kept: Counter[tuple[str, str]] = Counter()
         """Rows by corpus and split."""
+        self.sizes = Sizes()
+        """Characters of the rows kept."""
         self._names = tuple(dict.fromkeys((*FAULTS, *rules, *COMPARISONS)))
         self._repairs = set(repairs)
         self._rejections: defaultdict[str, Smallest[Rejection]] = defaultdict(

@@ -20,7 +20,7 @@ from hanyi.corpus.cleaning.config import PrepareConfig
 from hanyi.corpus.cleaning.rules import REPAIRS
 from hanyi.corpus.decisions import FATES, Decisions, Traces
 from hanyi.corpus.funnel import Funnel
-from hanyi.corpus.pairs import SPLITS, Part, read_list
+from hanyi.corpus.pairs import SIDES, SPLITS, Part, read_list
 from hanyi.corpus.spool import CLEANED, Spool
 from hanyi.corpus.tables import PAIRS, REJECTED, TableWriter
 from hanyi.corpus.workers import ordered
@@ -212,6 +212,8 @@ def _write_block(
         columns = [some["id"], pa.repeat(part.corpus, len(some)), some["src"], some["tgt"]]
         writers[fate].write(pa.RecordBatch.from_arrays(columns, schema=PAIRS))
         sinks.funnel.add_kept(part.corpus, SPLITS[fate], len(some))
+        for side in SIDES:
+            sinks.funnel.sizes.add(SPLITS[fate], side, some[side])
 
 
 def _write_corpora(directory: Path, parts: list[Part]) -> None:

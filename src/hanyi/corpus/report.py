@@ -1,15 +1,20 @@
-"""What people look at after `prepare`: the funnel as a picture, and samples of each step."""
+"""What people look at after `prepare`: funnel and lengths as pictures, samples of each step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
+from hanyi.corpus import size_charts
 from hanyi.corpus.charts import write_csv, write_pictures
 from hanyi.corpus.funnel import Funnel, Step, changed, percent
 from hanyi.corpus.samples import LONGEST, Rejection, Repair
 
-FILES = ("funnel.png", "funnel.svg", "funnel.csv", "samples.md")
+FILES = (
+    *("funnel.png", "funnel.svg", "funnel.csv"),
+    *("lengths.png", "lengths.svg", "lengths.csv"),
+    "samples.md",
+)
 NOTE = (
     "Samples of each step: chosen by a hash of the row's number, which favours no kind of row.",
     "The source stands above the target, the text before a repair above the one after it.",
@@ -26,6 +31,8 @@ def write_report(directory: Path, funnel: Funnel) -> None:
     steps = funnel.steps()
     write_pictures(directory, steps, read)
     write_csv(directory / "funnel.csv", steps, read)
+    size_charts.write_pictures(directory, funnel.sizes)
+    size_charts.write_csv(directory / "lengths.csv", funnel.sizes)
     write_samples(directory / "samples.md", funnel)
 
 

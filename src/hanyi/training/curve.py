@@ -22,8 +22,19 @@ COLUMNS = (
 
 Row = Mapping[str, Any]
 
-LINES = {**LABELS, "train_loss": "train", "valid_loss": "valid"}
-COLOURS = {"bleu": "#1f77b4", "chrf": "#2ca02c", "train_loss": "#7f7f7f", "valid_loss": "#d62728"}
+LINES = {
+    **LABELS,
+    "train_loss": "train",
+    "valid_loss": "valid",
+    "learning_rate": "learning rate",
+}
+COLOURS = {
+    "bleu": "#1f77b4",
+    "chrf": "#2ca02c",
+    "train_loss": "#7f7f7f",
+    "valid_loss": "#d62728",
+    "learning_rate": "#9467bd",
+}
 
 
 def write_csv(path: Path, history: Sequence[Row]) -> None:
@@ -36,7 +47,7 @@ def write_csv(path: Path, history: Sequence[Row]) -> None:
 
 
 def write_picture(path: Path, history: Sequence[Row], best_step: int) -> None:
-    """Draw the curve as PNG: losses on the left, scores of valid translations on the right.
+    """Draw the curve as PNG: losses, scores of valid translations, learning rate.
 
     DVC's own plots load a script from the network; this one can be looked at anywhere.
     """
@@ -44,12 +55,13 @@ def write_picture(path: Path, history: Sequence[Row], best_step: int) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 4), dpi=120, layout="constrained")
+    figure = Figure(figsize=(13, 4), dpi=120, layout="constrained")
     FigureCanvasAgg(figure)
-    losses, scores = figure.subplots(1, 2)
+    losses, scores, rates = figure.subplots(1, 3)
     for axes, names, title in (
         (losses, ("train_loss", "valid_loss"), "Loss (nats a token)"),
         (scores, QUICK, "Greedy translations of valid (0 to 100)"),
+        (rates, ("learning_rate",), "Learning rate at each validation"),
     ):
         for name in names:
             steps = [row["step"] for row in history]
@@ -61,7 +73,7 @@ def write_picture(path: Path, history: Sequence[Row], best_step: int) -> None:
         axes.set_title(title, loc="left", fontsize=10)
         axes.set_xlabel("updates")
         axes.grid(alpha=0.25)
-        if axes is scores:
+        if axes is not losses:
             axes.set_ylim(bottom=0)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False)
