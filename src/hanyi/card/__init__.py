@@ -7,6 +7,8 @@ a run: no time, no machine.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hanyi.card import sections
 from hanyi.card.examples import choose, table
@@ -15,8 +17,24 @@ from hanyi.card.files import Revision, RunFiles, Workspace
 from hanyi.card.front import front_matter
 from hanyi.card.licenses import of_model
 from hanyi.card.limits import limits
+from hanyi.model.storage import read_description
 
-__all__ = ["Facts", "Revision", "RunFiles", "Workspace", "examples", "read_facts", "write_card"]
+if TYPE_CHECKING:
+    from hanyi.translator import ModelFolder
+
+__all__ = [
+    "Facts",
+    "Revision",
+    "RunFiles",
+    "Workspace",
+    "card_of",
+    "examples",
+    "read_facts",
+    "write_card",
+]
+
+CARD = "README.md"
+WIRING = "dvc.yaml"
 
 INTENDED = (
     "It translates sentences of the kinds that it was trained on, for reading, study and research. "
@@ -32,6 +50,22 @@ def write_card(facts: Facts, license_: str | None = None) -> str:
     name = "-".join(("hanyi", *(facts.languages or ())))
     lines = [f"# Translation from {pair}", "", *_body(facts, stated)]
     return front_matter(facts, name, stated) + "\n".join(lines).rstrip("\n") + "\n"
+
+
+def card_of(folder: ModelFolder, license_: str | None = None) -> str:
+    """Give the card of a model that was found: a bundle's own, else one written for it."""
+    parent = folder.model.parent
+    if (parent / CARD).is_file() and not (parent / WIRING).exists():
+        return (parent / CARD).read_text(encoding="utf-8")
+    return write_card(read_facts(_files(folder), read_description(folder.model)), license_)
+
+
+def _files(folder: ModelFolder) -> RunFiles:
+    if folder.params is None:  # no project is known
+        return Workspace(folder.model)
+    if Path(folder.source).is_dir():
+        return Workspace(folder.home)
+    return Revision(folder.home, folder.source)
 
 
 def examples(facts: Facts) -> list[str]:

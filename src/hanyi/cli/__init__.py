@@ -9,8 +9,10 @@ import typer
 
 from hanyi.cli import export, runs
 from hanyi.cli.attention import attention
+from hanyi.cli.card import card
 from hanyi.cli.doctor import doctor
 from hanyi.cli.publish import publish
+from hanyi.cli.register import register
 from hanyi.cli.serve import serve
 from hanyi.cli.translate import translate
 
@@ -30,5 +32,7 @@ app.command()(attention)
 app.command()(serve)
 app.command()(doctor)
 app.command()(publish)
+app.command()(card)
+app.command()(register)
 app.add_typer(export.app, name="export")
 app.add_typer(runs.app, name="runs")

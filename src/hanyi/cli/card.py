@@ -31,14 +31,10 @@ def card(
     """Write the model card of a run: data, scores, limits, origin."""
     with one_line_errors():
         from hanyi.artifacts import write_text
-        from hanyi.card import Revision, Workspace, read_facts, write_card
-        from hanyi.model.storage import read_description
+        from hanyi.card import card_of
         from hanyi.translator import find_model
 
-        root = Path()
-        folder = find_model(rev or root)
-        files = Revision(root, rev) if rev else Workspace(root)
-        text = write_card(read_facts(files, read_description(folder.model)), license_)
+        text = card_of(find_model(rev or Path()), license_)
         if output is None:
             typer.echo(text, nl=False)
         else:

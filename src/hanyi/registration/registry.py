@@ -80,7 +80,7 @@ def register(wish: Wish) -> Version:
     with _told_plainly():
         from hanyi.tracking.mirror import EXPERIMENT, Store
 
-        client = Store(root).client
+        client: Any = Store(root).client
         experiment = client.get_experiment_by_name(EXPERIMENT).experiment_id
         row = client.get_run(wish.run) if wish.run else None
         revision = wish.revision or (revision_of(row) if row else None)

@@ -10,13 +10,13 @@ from typing import Any
 import pandas as pd
 from mlflow.exceptions import MlflowException
 from mlflow.models import set_model
-from mlflow.pyfunc import PythonModel
+from mlflow.pyfunc.model import PythonModel
 
 from hanyi.errors import HanyiError
 from hanyi.translator import Translator
 
 
-class Served(PythonModel):  # type: ignore[misc]
+class Served(PythonModel):
     """Text in, text out."""
 
     def load_context(self, context: Any) -> None:
