@@ -9,7 +9,7 @@ import ctranslate2
 import torch
 
 from benchmarks.peers.decode_task import DecodeTask
-from hanyi.decoding.conversion import convert, names
+from hanyi.decoding.conversion import convert
 from hanyi.model.storage import load_model
 from stages.paths import TRANSFORMER
 
@@ -32,7 +32,7 @@ def main() -> None:
 
     def translate(sources: list[list[int]]) -> list[list[int]]:
         found = translator.translate_batch(
-            [names(source) for source in sources],
+            [[str(number) for number in source] for source in sources],
             max_batch_size=task.sentences,
             beam_size=task.beam,
             length_penalty=1,

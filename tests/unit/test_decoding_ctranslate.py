@@ -89,14 +89,14 @@ def model() -> Transformer:
 
 @pytest.fixture(scope="module")
 def engine(model: Transformer) -> CTranslate:
-    return CTranslate(model, "none", tokens=200)
+    return CTranslate.converted(model, "none", tokens=200)
 
 
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)
 def test_every_model_keeps_its_probabilities(switches: dict[str, Any]) -> None:
     model = tiny_model(3, src_vocab=TGT_VOCAB, tgt_vocab=TGT_VOCAB, **switches)
     texts = [text for text in sources(6) if text]
-    found = translate(CTranslate(model, "none", tokens=100), texts, config(n_best=3))
+    found = translate(CTranslate.converted(model, "none", tokens=100), texts, config(n_best=3))
     for text, hypotheses in zip(texts, found, strict=True):
         for one in hypotheses:
             # Where PAD or BOS came, they were forbidden, which others gain from.
@@ -165,7 +165,7 @@ def test_each_sentence_has_its_own_limit(engine: CTranslate) -> None:
 def test_batches_and_processes_change_nothing(model: Transformer, engine: CTranslate) -> None:
     texts, heard = sources(40), []
     expected = translate(engine, texts, config())
-    other = CTranslate(model, "none", tokens=30).translate(
+    other = CTranslate.converted(model, "none", tokens=30).translate(
         [Job(text) for text in texts], config(), report=heard.append
     )
     assert_same(other, expected)
@@ -174,7 +174,7 @@ def test_batches_and_processes_change_nothing(model: Transformer, engine: CTrans
 
     def work(processes: Processes) -> list[list[Hypothesis]]:
         jobs = [Job(text) for text in texts]
-        return CTranslate(model, "none", tokens=60).translate(jobs, config(), processes=processes)
+        return CTranslate.converted(model, "none", tokens=60).translate(jobs, config(), processes=processes)
 
     for found in in_processes(2, work):
         assert_same(found, expected)
@@ -187,7 +187,7 @@ def test_nothing_and_empty_sources(engine: CTranslate) -> None:
 
 def test_int8_is_near(model: Transformer) -> None:
     texts = [text for text in sources(40) if text]
-    found = translate(CTranslate(model, "int8", tokens=200), texts, config(beam_size=1))
+    found = translate(CTranslate.converted(model, "int8", tokens=200), texts, config(beam_size=1))
     distances = [
         abs(one.log_prob - log_probs(model, text, one)[0]) / (len(one.tokens) + 1)
         for text, (one,) in zip(texts, found, strict=True)
@@ -200,7 +200,7 @@ def test_pad_and_bos_never_come() -> None:
     model = tiny_model(5, tie="none")
     with torch.no_grad():
         model.output.weight[list(NEVER)] = 3 * model.output.weight[4]
-    found = translate(CTranslate(model, "none", tokens=200), sources(30), config(n_best=3))
+    found = translate(CTranslate.converted(model, "none", tokens=200), sources(30), config(n_best=3))
     assert all(found)
     assert not {token for some in found for one in some for token in one.tokens} & set(NEVER)
 
@@ -210,7 +210,7 @@ def test_a_diverged_model_is_told() -> None:
     with torch.no_grad():
         model.output.weight.fill_(math.nan)
     with pytest.raises(ArtifactError, match="not numbers"):
-        translate(CTranslate(model, "none", tokens=200), [[5, 6]], config())
+        translate(CTranslate.converted(model, "none", tokens=200), [[5, 6]], config())
 
 
 def test_what_is_too_long_is_refused(engine: CTranslate) -> None:

@@ -6,7 +6,7 @@ queries are written out, one for each head: CTranslate2 knows them in self-atten
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,9 @@ from hanyi.model.positions import TURNING
 from hanyi.model.transformer import Transformer
 from hanyi.tokens.vocab import BOS, EOS, UNK
 
+Vocabularies = tuple[Sequence[str], Sequence[str]]
+"""The names of source and target tokens by id."""
+
 FUNCTIONS = {
     "relu": Activation.RELU,
     "gelu": Activation.GELU,
@@ -35,12 +38,22 @@ FUNCTIONS = {
 }
 
 
-def convert(model: Transformer, directory: Path, positions: int) -> None:
+def convert(
+    model: Transformer,
+    directory: Path,
+    positions: int,
+    *,
+    vocabularies: Vocabularies | None = None,
+    quantization: str | None = None,
+) -> None:
     """Write a model for CTranslate2 into an existing directory.
 
-    Its tokens are called by their ids. Sequences may have `positions` tokens, at most: encodings
-    that are added to embeddings are written as a table, so that any way to compute them will do.
+    Its tokens are called by their ids, or by the names of both `vocabularies`. Sequences may have
+    `positions` tokens, at most: encodings that are added to embeddings are written as a table, so
+    that any way to compute them will do. `quantization` is one of CTranslate2's types; None keeps
+    float32.
     """
+    src_names, tgt_names = vocabularies or numbered(model)
     config = model.config
     sizes = {
         "num_heads": config.heads,
@@ -56,23 +69,25 @@ def convert(model: Transformer, directory: Path, positions: int) -> None:
         TransformerEncoderSpec(config.layers, **sizes),
         TransformerDecoderSpec(config.decoder_depth, **sizes),
     )
-    spec.config.unk_token = str(UNK)
-    spec.config.bos_token = spec.config.decoder_start_token = str(BOS)
-    spec.config.eos_token = str(EOS)
+    spec.config.unk_token = tgt_names[UNK]
+    spec.config.bos_token = spec.config.decoder_start_token = tgt_names[BOS]
+    spec.config.eos_token = tgt_names[EOS]
     spec.config.add_source_eos = True
     spec.config.layer_norm_epsilon = NORM_EPSILON
-    spec.register_source_vocabulary(names(range(model.src_vocab)))
-    spec.register_target_vocabulary(names(range(model.tgt_vocab)))
+    spec.register_source_vocabulary(list(src_names))
+    spec.register_target_vocabulary(list(tgt_names))
     with torch.no_grad():
         _fill(spec, model, positions)
         spec.validate()
-        spec.optimize()  # tied weights are written once
+        spec.optimize(quantization=quantization)  # tied weights are written once
     spec.save(str(directory))
 
 
-def names(ids: Iterable[int]) -> list[str]:
-    """Give the names of tokens in a converted model."""
-    return [str(number) for number in ids]
+def numbered(model: Transformer) -> Vocabularies:
+    """Call each token by its id."""
+    return [str(number) for number in range(model.src_vocab)], [
+        str(number) for number in range(model.tgt_vocab)
+    ]
 
 
 def _fill(spec: Any, model: Transformer, positions: int) -> None:

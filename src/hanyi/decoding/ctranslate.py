@@ -20,7 +20,7 @@ import torch
 
 from hanyi.decoding.batches import Cost, Found, plan, room
 from hanyi.decoding.config import SearchConfig
-from hanyi.decoding.conversion import convert, names
+from hanyi.decoding.conversion import Vocabularies, convert, numbered
 from hanyi.decoding.engine import require_numbers
 from hanyi.decoding.hypothesis import NEVER, Hypothesis
 from hanyi.decoding.jobs import Job, Report
@@ -42,25 +42,44 @@ LEAST, LARGEST = 1e-9, 8.0
 class CTranslate:
     """A model in the hands of CTranslate2."""
 
-    def __init__(self, model: Transformer, quantization: str, tokens: int) -> None:
-        """Hand over a model; a batch holds at most `tokens` padded source tokens times beams."""
+    def __init__(
+        self,
+        model: Transformer,
+        directory: Path,
+        compute_type: str,
+        tokens: int,
+        vocabularies: Vocabularies | None = None,
+    ) -> None:
+        """Open what `model` was converted into; CTranslate2 reads all of it at once.
+
+        A batch holds at most `tokens` padded source tokens times beams.
+        """
         self.tokens = tokens
         self.model = model
+        src, tgt = vocabularies or numbered(model)
+        self.src_names = src
+        self.tgt_ids = {name: number for number, name in enumerate(tgt)}
+        self.never = [tgt[number] for number in NEVER]
         self.device = next(model.parameters()).device
         self.workers = torch.get_num_threads() if self.device.type == "cpu" else 1
+        # Workers of one thread each do not wait for one another in each small product, and results
+        # do not depend on their number.
+        self.translator = ctranslate2.Translator(
+            str(directory),
+            device=self.device.type,
+            device_index=self.device.index or 0,
+            compute_type=compute_type,
+            inter_threads=self.workers,
+            intra_threads=1,
+            max_queued_batches=-1,  # all are handed in at once
+        )
+
+    @classmethod
+    def converted(cls, model: Transformer, quantization: str, tokens: int) -> CTranslate:
+        """Hand over a model, with `decode.quantization`."""
         with tempfile.TemporaryDirectory(prefix="hanyi-ctranslate2-") as directory:
             convert(model, Path(directory), POSITIONS)
-            # Workers of one thread each do not wait for one another in each small product, and
-            # results do not depend on their number.
-            self.translator = ctranslate2.Translator(
-                directory,
-                device=self.device.type,
-                device_index=self.device.index or 0,
-                compute_type=COMPUTE_TYPES[quantization],
-                inter_threads=self.workers,
-                intra_threads=1,
-                max_queued_batches=-1,  # all are handed in at once
-            )
+            return cls(model, Path(directory), COMPUTE_TYPES[quantization], tokens)
 
     def translate(
         self,
@@ -82,7 +101,7 @@ class CTranslate:
         own |= self._run_alone(jobs, sentences, over, config)
         own = {number: _allowed(one) for number, one in own.items()}
         none = [number for number, one in own.items() if not one]
-        own |= self._run_alone(jobs, sentences, none, config, never=NEVER)
+        own |= self._run_alone(jobs, sentences, none, config, never=self.never)
         require_numbers(list(own.values()))
         found = {number: one for part in processes.gather_each(own) for number, one in part.items()}
         empty = [Hypothesis([], 0.0, finished=True, score=0.0)]
@@ -110,7 +129,7 @@ class CTranslate:
         sentences: Sequence[Sentence],
         numbers: Sequence[int],
         config: SearchConfig,
-        never: Sequence[int] = (),
+        never: Sequence[str] = (),
     ) -> dict[int, Found]:
         limits = [sentences[number].limit for number in numbers]
         return self._run(jobs, [[number] for number in numbers], limits, config, never=never)
@@ -122,7 +141,7 @@ class CTranslate:
         limits: Sequence[int],
         config: SearchConfig,
         *,
-        never: Sequence[int] = (),
+        never: Sequence[str] = (),
         report: Report | None = None,
     ) -> dict[int, Found]:
         """Translate batches, each under a limit, and give what was found for the number of a job.
@@ -133,14 +152,14 @@ class CTranslate:
         asked = int(config.beam_size * config.patience + 0.5) if config.beam_size > 1 else 1
         waiting = [
             self.translator.translate_batch(
-                [names(jobs[number].source) for number in batch],
+                [[self.src_names[one] for one in jobs[number].source] for number in batch],
                 asynchronous=True,
                 max_batch_size=SENTENCES,
                 beam_size=config.beam_size,
                 patience=config.patience,
                 num_hypotheses=asked,  # all that end a search: the longest tells when it ended
                 length_penalty=_exponent(config),
-                suppress_sequences=[[name] for name in names(never)],
+                suppress_sequences=[[name] for name in never],
                 max_input_length=0,
                 max_decoding_length=limit,
                 min_decoding_length=0,
@@ -152,22 +171,21 @@ class CTranslate:
         found = {}
         for batch, results in zip(batches, waiting, strict=True):
             for number, result in zip(batch, results, strict=True):
-                found[number] = _hypotheses(result.result(), config)
+                found[number] = self._hypotheses(result.result(), config)
             if report is not None:
                 report(len(batch))
         return found
 
-
-def _hypotheses(result: Any, config: SearchConfig) -> Found:
-    """Read what was found, and rank it: hypotheses that were cut come last."""
-    found = []
-    for tokens, mean in zip(result.hypotheses, result.scores, strict=True):
-        ids = [int(name) for name in tokens]
-        log_prob = mean * len(ids) ** _exponent(config)
-        finished = ids[-1] == EOS
-        score = log_prob / config.norm(len(ids))
-        found.append(Hypothesis(ids[:-1] if finished else ids, log_prob, finished, score))
-    return sorted(found, key=lambda one: (not one.finished, -one.score))
+    def _hypotheses(self, result: Any, config: SearchConfig) -> Found:
+        """Read what was found, and rank it: hypotheses that were cut come last."""
+        found = []
+        for tokens, mean in zip(result.hypotheses, result.scores, strict=True):
+            ids = [self.tgt_ids[name] for name in tokens]
+            log_prob = mean * len(ids) ** _exponent(config)
+            finished = ids[-1] == EOS
+            score = log_prob / config.norm(len(ids))
+            found.append(Hypothesis(ids[:-1] if finished else ids, log_prob, finished, score))
+        return sorted(found, key=lambda one: (not one.finished, -one.score))
 
 
 def _exponent(config: SearchConfig) -> float:

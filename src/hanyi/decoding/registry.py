@@ -44,7 +44,7 @@ def _open_ctranslate2(
     from hanyi.decoding.ctranslate import CTranslate  # half a second, which others need not wait
 
     alone = cast("Transformer", model)  # it has no ensembles
-    return CTranslate(alone, config.quantization, config.batch_tokens)
+    return CTranslate.converted(alone, config.quantization, config.batch_tokens)
 
 
 KINDS = {

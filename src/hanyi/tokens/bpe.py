@@ -189,6 +189,11 @@ class Tokenizer:
         encodings: Sequence[Any] = self._bpe.encode_batch(list(texts), add_special_tokens=False)
         return [(encoding.ids, encoding.word_ids) for encoding in encodings]
 
+    def pieces(self) -> list[str]:
+        """Give each token as the file spells it, byte by byte as visible signs, in order of ids."""
+        ids = self._bpe.get_vocab()
+        return sorted(ids, key=ids.__getitem__)
+
     def merges(self) -> list[tuple[int, int, int]]:
         """Give left, right and joined token of each merge, the one to be done first at first."""
         ids = self._bpe.get_vocab()
@@ -198,9 +203,10 @@ class Tokenizer:
     def spelling(self) -> list[list[int]]:
         """Give the tokens of the single bytes of each token; a special one stands for itself."""
         ids = self._bpe.get_vocab()
-        pieces = sorted(ids, key=ids.__getitem__)[len(SPECIALS) :]
         specials = [[number] for number in range(len(SPECIALS))]
-        return specials + [[ids[sign] for sign in piece] for piece in pieces]
+        return specials + [
+            [ids[sign] for sign in piece] for piece in self.pieces()[len(SPECIALS) :]
+        ]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Give the text of ids, special ones skipped; bytes that spell no character are U+FFFD."""
