@@ -82,7 +82,7 @@ def health(run: Run, before: Run | None) -> Markup:
     )
     heads = [Head("sign"), Head("rows", True)]
     if then:
-        heads.append(Head("before", True))
+        heads.append(Head("baseline", True))
     rows = []
     for name in (*MEANINGS, "any"):
         if name in now:
@@ -106,7 +106,7 @@ def _drawn(one: Breakdown, now: Rows, then: Rows) -> str:
         return ""
     bars = [Bars("now", _values(one, now, groups), "now")]
     if then:
-        bars.insert(0, Bars("before", _values(one, then, groups), "before"))
+        bars.insert(0, Bars("baseline", _values(one, then, groups), "before"))
     return columns(one.title, groups, bars, one.axis, ALL_OF_IT)
 
 
@@ -121,7 +121,7 @@ def _told(one: Breakdown, now: Rows, then: Rows) -> Markup:
     heads = [Head(one.axis), *(Head(head, True) for head in shown.values())]
     before = {row[one.key]: row.get(one.drawn, "") for row in then}
     if then:
-        heads.append(Head(f"{LABELS.get(one.drawn, 'F1, %')} before", True))
+        heads.append(Head(f"{LABELS.get(one.drawn, 'F1, %')} of the baseline", True))
     rows = []
     for row in now:
         cells = [row[one.key], *(_cell(name, row[name]) for name in shown)]

@@ -13,6 +13,7 @@ TICKS = 4  # about so many steps of an axis
 STEPS = (1, 2, 2.5, 5, 10)
 GROUP = 0.8  # share of the width of a group that its bars fill
 LETTER = 6.2  # width of a character
+DOTTED = 20  # points of a line that get a dot each, at most
 GAP = 12  # beside a label of the axis
 
 
@@ -49,12 +50,14 @@ def lines(
     across, up = _axis(min(xs), max(xs), exact=True), _axis(0 if from_zero else min(ys), max(ys))
     parts = [*_grid(up), *_under(across)]
     if mark is not None:
-        x = _number(across.place(mark, LEFT, WIDTH - RIGHT))
-        parts.append(f'<line class="mark" x1="{x}" x2="{x}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
+        at = _number(_x(across, mark))
+        parts.append(f'<line class="mark" x1="{at}" x2="{at}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
     for one in drawn:
         places = [(_x(across, x), _y(up, y)) for x, y in one.points]
         path = " ".join(f"{_number(x)},{_number(y)}" for x, y in places)
         parts.append(f'<polyline class="{one.style}" points="{path}"/>')
+        if len(places) > DOTTED:
+            continue
         for (x, y), (value, height) in zip(places, one.points, strict=True):
             told = escape(f"{one.label}, {x_label} {value:,.6g}: {height:,.5g}")
             parts.append(
@@ -165,9 +168,7 @@ def _figure(
 
 
 def _tick(value: float) -> str:
-    if value and abs(value) < 0.01:
-        return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
-    return f"{round(value, 6):,g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{round(value, 9):.4g}"
 
 
 def _number(value: float) -> str:

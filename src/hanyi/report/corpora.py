@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hanyi.corpus.funnel import percent
 from hanyi.report.charts import Series, lines
 from hanyi.report.elements import Head, Markup, charts, details, section, table
 from hanyi.report.run import Rows, Run
@@ -38,12 +39,13 @@ def lengths(run: Run) -> Markup:
     rows = run.tables.get("chars", ())
     figures = []
     for side, title in SIDES.items():
-        series = [
-            Series(split, _shares(rows, f"{split}_{side}"), STYLES[split]) for split in SPLITS
-        ]
-        figures.append(
-            lines(f"{title}, % of sentences", series, "characters", from_zero=True, mark=None)
+        shares = {split: _shares(rows, f"{split}_{side}") for split in SPLITS}
+        shown = max(
+            (n for found in shares.values() for n, (_, y) in enumerate(found) if y), default=0
         )
+        series = [Series(split, shares[split][: shown + 1], STYLES[split]) for split in SPLITS]
+        name = f"{title}, % of sentences"
+        figures.append(lines(name, series, "characters", from_zero=True, mark=None))
     return section("lengths", "Length of sentences", charts(*figures))
 
 
@@ -60,7 +62,7 @@ def _steps(rows: Rows, read: int) -> Markup:
             [
                 row["step"],
                 f"{taken:,}",
-                f"{taken / max(read, 1):.2%}",
+                percent(taken, read),
                 Markup(f'<span class="track">{bar}</span>'),
                 f"{int(row['left']):,}",
                 f"{int(row['changed_src']):,}",

@@ -41,12 +41,14 @@ def parameters(params: Values, committed: Values | None, before: Values | None) 
 
 def _differing(names: list[str], flat: Values, others: Mapping[str, Values]) -> Markup:
     heads = [Head("parameter"), Head("here"), *map(Head, others)]
+    same = Markup('<span class="facts">as here</span>')
     rows = []
     for name in names:
         here = flat.get(name, NONE)
         theirs = [other.get(name, NONE) for other in others.values()]
         unlike = next(value for value in theirs if value != here)
-        cells = [_shown(here, unlike), *(_shown(value, here) for value in theirs)]
+        cells = [_shown(here, unlike)]
+        cells += [same if value == here else _shown(value, here) for value in theirs]
         rows.append([Markup(f"<code>{escape(name)}</code>"), *cells])
     return table(heads, rows, "Parameters that differ")
 
@@ -56,8 +58,9 @@ def _all(flat: Values, differ: set[str]) -> Markup:
     for title, names in groupby(flat, key=lambda name: name.partition(".")[0]):
         rows = []
         for name in names:
-            mark = "mark" if name in differ else "code"
-            rows.append([Markup(f"<{mark}>{escape(name)}</{mark}>"), _shown(flat[name], None)])
+            told = f"<code>{escape(name)}</code>"
+            marked = f"<mark>{told}</mark>" if name in differ else told
+            rows.append([Markup(marked), _shown(flat[name], None)])
         parts += [
             Markup(f"<h3>{escape(title)}</h3>"),
             table([Head("parameter"), Head("value")], rows, f"Parameters of {title}"),

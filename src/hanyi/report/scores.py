@@ -27,7 +27,9 @@ def tiles(run: Run, baseline: Baseline | None) -> Markup:
             found = compared[name]
             told = f"{_sign(found.difference)}, p {found.p_value:.3f}"
             kind = _kind(name, found.difference) if found.p_value < SURE else ""
-            below = f'<small class="{kind}">{found.baseline:.2f} before<br><em>{told}</em></small>'
+            below = (
+                f'<small class="{kind}">baseline {found.baseline:.2f}<br><em>{told}</em></small>'
+            )
         interval = score[name].get("ci")
         around = f" <span>± {interval:.2f}</span>" if interval is not None else ""
         shown.append(
@@ -73,14 +75,14 @@ def comparison(baseline: Baseline | None) -> Markup:
         Head("corpus"),
         Head("rows", True),
         Head("metric"),
-        *(Head(text, True) for text in ("before", "now", "difference", "p")),
+        *(Head(text, True) for text in ("baseline", "now", "difference", "p")),
     ]
     return section(
         "comparison",
         "Beside the baseline",
         table(heads, rows, "Differences to the baseline"),
-        note=f"Before: {name}. p is the probability of a difference as large as that between equal"
-        f" systems (paired bootstrap, Koehn 2004); coloured where it is under {SURE}.",
+        note=f"The baseline is {name}. p is the probability of a difference as large as that between"
+        f" equal systems (paired bootstrap, Koehn 2004); coloured where it is under {SURE}.",
     )
 
 

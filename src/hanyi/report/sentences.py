@@ -49,7 +49,10 @@ def changed_most(sentences: Sentences, before: NDArray[np.float64]) -> list[Grou
     changes = np.round(sentences.scores[ORDER_BY] - before, 6)
     ids = np.array([pair.id for pair in sentences.pairs], np.int64)
     groups = []
-    for title, falls in (("Better than before", -changes), ("Worse than before", changes)):
+    for title, falls in (
+        ("Better than the baseline", -changes),
+        ("Worse than the baseline", changes),
+    ):
         order = np.lexsort((ids, falls))
         found = order[falls[order] < 0]
         groups.append(Group(title, found[:FEW], len(found)))

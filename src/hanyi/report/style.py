@@ -37,11 +37,12 @@ th, td { padding: .25rem 1.1rem .25rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--line); }
 th { font-weight: 600; white-space: nowrap; } .n { text-align: right; white-space: nowrap; }
 tbody tr:last-child td { border-bottom: 0; }
-td code { white-space: pre-wrap; overflow-wrap: anywhere; } .value { min-width: 7rem; }
+td:last-child { min-width: 10rem; } td.n:last-child { min-width: 0; }
+td code { white-space: pre-wrap; overflow-wrap: anywhere; }
 code { font: .9em ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 td mark { background: var(--ins); color: inherit; border-radius: .2rem; padding: 0 .2rem; }
 .bar { display: inline-block; height: .62rem; background: var(--before); border-radius: .15rem;
-  vertical-align: baseline; min-width: 2px; } .bar.kept { background: var(--good); }
+  vertical-align: baseline; min-width: 2px; } 
 .track { display: block; min-width: 9rem; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr));
   gap: 1rem 2rem; margin: .8rem 0; }
@@ -73,6 +74,7 @@ ins { background: var(--ins); box-shadow: inset 0 -2px var(--bad); }
 .sides .label { color: var(--soft); display: block; }
 @media (max-width: 40rem) { body { padding: 1rem .9rem 3rem; } h1 { font-size: 1.4rem; }
   .tiles { grid-template-columns: 1fr 1fr; } .tile b { font-size: 1.4rem; }
-  .sides { grid-template-columns: 1fr; } dl { grid-template-columns: 5.4rem 1fr; } }
+  .sides { grid-template-columns: 1fr; } .track { min-width: 5rem; }
+  dl { grid-template-columns: 5.4rem 1fr; } }
 @media print { nav { display: none; } body { max-width: none; } }
 """

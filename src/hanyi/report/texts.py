@@ -18,9 +18,9 @@ LONGEST = 1000
 """Characters of a text that are shown, at most."""
 OPEN = 2
 """So many groups are open at first."""
-NOTE = (
-    "<del>Green</del>: the translation lacks it. <ins>Red</ins>: the reference has something else"
-    f" there, or nothing. Texts end after {LONGEST:,} characters."
+ADDED = (
+    "<ins>Red</ins>: the reference has something else there, or nothing."
+    f" Texts end after {LONGEST:,} characters."
 )
 
 
@@ -34,11 +34,16 @@ def sentences_of(sentences: Sentences) -> Markup:
         )
         for number, group in enumerate(groups(sentences))
     ]
-    return section("sentences", "Sentences", *parts, note=Markup(NOTE))
+    return section(
+        "sentences",
+        "Sentences",
+        *parts,
+        note=Markup(f"<del>Green</del>: the translation lacks it. {ADDED}"),
+    )
 
 
 def changes(sentences: Sentences, texts: Sequence[str]) -> Markup:
-    """Give the sentences whose chrF changed most, translations before and now side by side."""
+    """Give the sentences whose chrF changed most, both translations side by side."""
     before = scores_of(texts, sentences)
     parts = []
     for group in changed_most(sentences, before):
@@ -48,7 +53,7 @@ def changes(sentences: Sentences, texts: Sequence[str]) -> Markup:
         )
         parts.append(_opened(group, joined(rows)))
     same = sum(text == pair.hypothesis for text, pair in zip(texts, sentences.pairs, strict=True))
-    note = f"{same:,} of {len(texts):,} translations are the same as before. {NOTE}"
+    note = f"{same:,} of {len(texts):,} translations are the same as the baseline's. {ADDED}"
     return section("changes", "Sentences that changed most", *parts, note=Markup(note))
 
 
@@ -74,7 +79,7 @@ def _sides(place: int, sentences: Sentences, other: str, score: float) -> Markup
     label = LABELS[ORDER_BY]
     sides = []
     for title, text, value in (
-        ("before", other, score),
+        ("baseline", other, score),
         ("now", pair.hypothesis, float(sentences.scores[ORDER_BY][place])),
     ):
         pieces = differences(_cut(pair.reference), _cut(text))

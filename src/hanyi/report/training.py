@@ -18,7 +18,7 @@ def curves(run: Run, before: Run | None) -> Markup:
     best = run.metrics.get("train", {}).get("best", {}).get("step")
     both = [("", "now", run.curve)]
     if before and before.curve:
-        both.insert(0, (", before", "before", before.curve))
+        both.insert(0, (", baseline", "before", before.curve))
     loss = [
         Series(f"{label}{which}", _points(rows, name), style + thin)
         for which, style, rows in both
