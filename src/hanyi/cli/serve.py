@@ -89,7 +89,7 @@ def serve(
                 typer.echo(f"warning: {url} is open to all who reach this machine", err=True)
             pair = f"{health.languages.src or '?'} to {health.languages.tgt or '?'}"
             typer.echo(
-                f"{url}: {pair}, {health.model.source}, engine {health.model.engine}; {url}/docs",
+                f"{url}: {pair}, {model}, engine {health.model.engine}; {url}/docs",
                 err=True,
             )
             run(app, taken)

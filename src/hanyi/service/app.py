@@ -169,9 +169,9 @@ async def _events(service: Service, asked: TranslateRequest) -> AsyncIterator[st
 
 def _event(service: Service, asked: TranslateRequest, piece: Piece) -> str:
     if isinstance(piece, str):
-        return f"data: {json.dumps({'text': piece})}\n\n"
+        return f"data: {json.dumps({'text': piece}, ensure_ascii=False)}\n\n"
     if isinstance(piece, Exception):
-        shown = json.dumps(error_body(status_of(piece), message_of(piece)))
+        shown = json.dumps(error_body(status_of(piece), message_of(piece)), ensure_ascii=False)
         return f"event: error\ndata: {shown}\n\n"
     done = service.answer([piece], asked).model_dump_json(exclude_none=True)
     return f"event: done\ndata: {done}\n\n"

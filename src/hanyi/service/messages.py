@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hanyi.decoding.config import PLAIN, DecodeConfig, SearchConfig
 from hanyi.service.faults import TOLD_CHARS, RefusedError
@@ -24,7 +24,7 @@ class Message(BaseModel):
 class TranslateRequest(Message):
     """Texts to translate, and how."""
 
-    text: str | Annotated[list[str], FailFast()] = Field(
+    text: str | list[str] = Field(
         description="One text, or a list of texts; an empty one stays empty.",
         examples=["我爱 00700", ["你好吗？", "他们很好。"]],
     )
@@ -50,13 +50,18 @@ class TranslateRequest(Message):
 
     @model_validator(mode="before")
     @classmethod
-    def _known(cls, values: Any) -> Any:
-        # One fault for all, since a body has room for a hundred thousand.
-        if isinstance(values, dict):
-            unknown = next((key for key in values if key not in cls.model_fields), None)
-            if unknown is not None:
-                shown, known = str(unknown)[:TOLD_CHARS], ", ".join(cls.model_fields)
-                raise ValueError(f"unknown key {shown}, expected {known}")
+    def _first_fault(cls, values: Any) -> Any:
+        """Tell one fault of those that a body has room for a hundred thousand times."""
+        if not isinstance(values, dict):
+            return values
+        for key in values:
+            if key not in cls.model_fields:
+                known = ", ".join(cls.model_fields)
+                raise ValueError(f"unknown key {key[:TOLD_CHARS]}, expected {known}")
+        if isinstance(texts := values.get("text"), list):
+            for place, text in enumerate(texts):
+                if not isinstance(text, str):
+                    raise ValueError(f"text.{place}: {type(text).__name__}, expected a string")
         return values
 
     @property
@@ -148,7 +153,6 @@ class Model(Message):
     """What translates."""
 
     digest: str = Field(description="Of the model's weights.")
-    source: str = Field(description="Where the model was found.")
     engine: str
     device: str
     max_tokens: int = Field(description="Of a text that is translated in one part.")

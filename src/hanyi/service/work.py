@@ -92,7 +92,6 @@ class Service:
             ),
             model=Model(
                 digest=self.digest,
-                source=translator.folder.source,
                 engine=translator.name,
                 device=str(next(translator.model.parameters()).device),
                 max_tokens=translator.max_tokens,
