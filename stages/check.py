@@ -1,69 +1,135 @@
-"""The gate: `python -m stages.check [--baseline REV] [--markdown]`; not a stage of the pipeline.
+"""The gate: `python -m stages.check [--baseline REV] [--lock] [--markdown]`; not a stage.
 
-It exits with 0 when the scores of the workspace hold, 1 with the same table when they do not, and 2
-when it cannot tell.
+It exits with 0 when what is committed is what was run and its scores hold, 1 with tables that say
+why when not, and 2 when it cannot tell.
 """
 
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-from hanyi.artifacts import parse_metrics, read_metrics
+from hanyi.artifacts import parse_metrics
 from hanyi.errors import ArtifactError, ParamsError
+from hanyi.gate.config import CheckConfig
+from hanyi.gate.finding import Finding
+from hanyi.gate.lock import check_lock
+from hanyi.gate.lockfile import metric_files
+from hanyi.gate.merges import check_merges
+from hanyi.gate.metrics import check_metrics, numbers
+from hanyi.gate.revisions import read_at, require_revision
+from hanyi.gate.scores import Verdict, check_signatures, judge
+from hanyi.gate.sentences import Measures, read_sentences
+from hanyi.languages import Languages
 from hanyi.params import flatten, load_section
-from hanyi.scoring.gate import CheckConfig, Verdict, judge
+from hanyi.scoring.config import ScoreConfig
 from stages.harness import one_line_errors
-from stages.paths import METRICS
+from stages.paths import DECODED, METRICS, PREPARED
+from stages.tables import Sheet
 
 SCORES = METRICS / "score.json"
-HEADS = ("metric", "value", "floor", "baseline", "max drop", "verdict")
+FINDING_HEADS = ("check", "where", "verdict")
+SCORE_HEADS = ("metric", "value", "floor", "baseline", "max drop", "p", "verdict")
+TEXTS = {"check", "where", "metric", "verdict"}
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the table of verdicts; give 0 when all pass, else 1."""
+    """Print the tables of findings and verdicts; give 0 when all pass, else 1."""
+    flags = _parser().parse_args(arguments)
+    if flags.lock:
+        return _show([*check_lock(), *check_merges()], [], markdown=flags.markdown)
+    config = _config(flags)
+    findings = [*check_metrics(metric_files()), *check_lock(), *check_merges()]
+    current = numbers(SCORES)
+    if not current:  # told by the check of the metrics
+        return _show(findings, [], markdown=flags.markdown)
+    baseline = _committed(config.baseline) if config.baseline else None
+    if baseline is not None and config.baseline:
+        findings += check_signatures(current, baseline, config.baseline)
+    sentences = read_sentences(
+        DECODED / "test.jsonl",
+        PREPARED / "test.parquet",
+        Measures(
+            config.max_drop if config.baseline else (),
+            load_section("score", ScoreConfig),
+            load_section("languages", Languages).tgt,
+        ),
+        current,
+        config.baseline,
+    )
+    verdicts = judge(current, baseline, config, sentences.compare)
+    return _show([*findings, *sentences.findings], verdicts, markdown=flags.markdown)
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m stages.check", description="The gate.")
     parser.add_argument("--baseline", metavar="REV", help="git revision, instead of check.baseline")
-    parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
-    flags = parser.parse_args(arguments)
+    parser.add_argument(
+        "--floor", metavar="NAME=VALUE", action="append", default=[], help="also check.floors.NAME"
+    )
+    parser.add_argument(
+        "--max-drop", metavar="NAME=VALUE", action="append", default=[], help="of check.max_drop"
+    )
+    parser.add_argument("--significance", type=float, help="instead of check.significance")
+    parser.add_argument("--lock", action="store_true", help="only: is dvc.lock up to date?")
+    parser.add_argument("--markdown", action="store_true", help="for a pull request")
+    return parser
+
+
+def _config(flags: argparse.Namespace) -> CheckConfig:
+    """Give the section `check` with what the flags change."""
     config = load_section("check", CheckConfig)
-    revision = flags.baseline or config.baseline
-    if not (config.floors or (revision and config.max_drop)):
+    try:
+        config = replace(
+            config,
+            baseline=flags.baseline or config.baseline,
+            floors={**config.floors, **dict(map(_pair, flags.floor))},
+            max_drop={**config.max_drop, **dict(map(_pair, flags.max_drop))},
+            significance=flags.significance or config.significance,
+        )
+    except ValueError as error:
+        raise ParamsError("check", str(error), "values in range", "mend the flag") from None
+    if not (config.floors or (config.baseline and config.max_drop)):
         found = "no floors, and no baseline with a max_drop"
         raise ParamsError("check", found, "something to hold the scores against", "set one of them")
-    current = flatten(read_metrics(SCORES))
-    baseline = flatten(_committed(revision)) if revision else None
-    verdicts = judge(current, baseline, config)
-    sys.stdout.write(_markdown(verdicts) if flags.markdown else _table(verdicts))
-    return 0 if all(verdict.passed for verdict in verdicts) else 1
+    return config
+
+
+def _pair(text: str) -> tuple[str, float]:
+    name, _, value = text.rpartition("=")
+    if not name:
+        raise ValueError(f"{text} is not NAME=VALUE")
+    return name, float(value)
 
 
 def _committed(revision: str) -> dict[str, Any]:
-    try:
-        _git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    except subprocess.CalledProcessError:
-        remedy = "fetch it or mend check.baseline"
-        raise ParamsError("baseline", f"no revision {revision}", "a git revision", remedy) from None
-    except FileNotFoundError:
-        raise ParamsError("baseline", "git is missing", "it installed", "install git") from None
-    where = f"{revision}:{SCORES}"
-    try:
-        text = _git("show", f"{revision}:./{SCORES.as_posix()}")
-    except subprocess.CalledProcessError:
+    """Give the flat scores that a revision holds."""
+    require_revision(revision)
+    where, text = f"{revision}:{SCORES}", read_at(revision, SCORES)
+    if text is None:
         remedy = "commit the scores there or take another revision"
-        raise ArtifactError(where, "no such file", "the scores", remedy) from None
-    return parse_metrics(text, where)
+        raise ArtifactError(where, "no such file", "the scores", remedy)
+    return flatten(parse_metrics(text, where))
 
 
-def _git(*arguments: str) -> str:
-    command = ["git", *arguments]
-    return subprocess.run(command, capture_output=True, check=True, encoding="utf-8").stdout
+def _show(findings: Sequence[Finding], verdicts: Sequence[Verdict], *, markdown: bool) -> int:
+    checks = [(found.passed, [found.check, found.where, found.outcome]) for found in findings]
+    scores = [(verdict.passed, _cells(verdict)) for verdict in verdicts]
+    lines = [*checks, *scores]
+    faults = sum(not good for good, _ in lines)
+    result = f"failed: {faults} of {len(lines)}" if faults else "passed"
+    parts = [f"**Gate {result}**\n" if markdown else f"gate {result}\n"]
+    for heads, rows in ((FINDING_HEADS, checks), (SCORE_HEADS, scores)):
+        if not rows:
+            continue
+        sheet = Sheet(heads, [cells for _, cells in rows], TEXTS)
+        marks = [None if good else "red" for good, _ in rows]
+        parts.append(sheet.markdown() if markdown else sheet.terminal(marks))
+    sys.stdout.write("\n".join(parts))
+    return 1 if faults else 0
 
 
 def _cells(verdict: Verdict) -> list[str]:
@@ -71,26 +137,9 @@ def _cells(verdict: Verdict) -> list[str]:
     return [
         verdict.metric,
         *("-" if number is None else f"{number:.3f}" for number in numbers),
+        "-" if verdict.p_value is None else f"{verdict.p_value:.4f}",
         verdict.outcome,
     ]
-
-
-def _markdown(verdicts: Sequence[Verdict]) -> str:
-    rows = [HEADS, ["---", *["---:"] * 4, "---"], *(_cells(verdict) for verdict in verdicts)]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
-
-
-def _table(verdicts: Sequence[Verdict]) -> str:
-    table = Table(box=None, pad_edge=False)
-    for head in HEADS:
-        sides = head in {"metric", "verdict"}
-        table.add_column(head, justify="left" if sides else "right", overflow="fold")
-    for verdict in verdicts:
-        table.add_row(*_cells(verdict), style=None if verdict.passed else "red")
-    console = Console()
-    with console.capture() as captured:
-        console.print(table)
-    return captured.get()
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ from hanyi.corpus.cleaning.config import PrepareConfig
 from hanyi.corpus.sources import FetchConfig
 from hanyi.decoding.config import DecodeConfig
 from hanyi.errors import HanyiError, ParamsError
+from hanyi.gate.config import CheckConfig
 from hanyi.languages import Languages
 from hanyi.model.config import ModelConfig
 from hanyi.params import SECTIONS, parse
 from hanyi.scoring.config import ScoreConfig
-from hanyi.scoring.gate import CheckConfig
 from hanyi.tokens.config import TokenizersConfig
 from hanyi.tokens.encoding import EncodeConfig
 from hanyi.training.config import TrainConfig

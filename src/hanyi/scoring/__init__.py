@@ -1,1 +1,1 @@
-"""How good the translations of the test split are, how sure that is, and whether it suffices."""
+"""How good the translations of the test split are, and how sure that is."""
