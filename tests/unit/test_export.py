@@ -30,6 +30,9 @@ POST: dict[str, Any] = {"norm": "post"}
 def make(root: Path, **changes: Any) -> Translator:
     """Save a small model and open it as exports do."""
     pair = tiny_tokenizers(root / "models/tokenizers")
+    if changes.get("tie") == "all":
+        pair = pair[0], pair[0]
+        pair[0].save(root / "models/tokenizers/tgt.json")
     save_tiny_model(root / "models/transformer", *pair, **changes)
     return Translator.load(root, device="cpu")
 
@@ -86,6 +89,15 @@ def test_ctranslate2_alone_understands_the_folder(project: Path, tmp_path: Path)
     ids = [tgt.token_to_id(token) for token in found[0].hypotheses[0]]
     assert ids
     assert all(number is not None for number in ids)
+
+
+@pytest.mark.parametrize("weights", TYPES)
+def test_the_model_stays_as_it_is(project: Path, tmp_path: Path, weights: str) -> None:
+    translator = Translator.load(project, device="cpu")
+    before = {name: tensor.clone() for name, tensor in translator.model.state_dict().items()}
+    export_ctranslate2(translator, tmp_path / "out", weights)
+    for name, tensor in translator.model.state_dict().items():
+        assert torch.equal(tensor, before[name]), name
 
 
 def test_a_wrong_export_is_noticed(project: Path, tmp_path: Path) -> None:

@@ -172,5 +172,6 @@ def _linear(written: Any, linear: nn.Linear) -> None:
 
 
 def _array(tensor: Tensor) -> np.ndarray[Any, Any]:
-    array: np.ndarray[Any, Any] = tensor.detach().float().cpu().contiguous().numpy()
+    # A copy: CTranslate2 quantizes in place, and the model's own weights must stay.
+    array: np.ndarray[Any, Any] = tensor.detach().float().cpu().contiguous().numpy().copy()
     return array
