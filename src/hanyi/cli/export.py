@@ -86,6 +86,21 @@ def marian(
         typer.echo(f"{output}: logits differ from ours by {apart:.1g} at most")
 
 
+@app.command()
+def bundle(
+    *, output: OutputOption, model: ModelOption = MODEL, tokenizers: TokenizersOption = None
+) -> None:
+    """Put all that translating needs into one folder: what --model takes anywhere."""
+    with one_line_errors():
+        from hanyi.card import card_of
+        from hanyi.export.bundle import write_bundle
+        from hanyi.translator import find_model
+
+        folder = find_model(model, tokenizers)
+        write_bundle(folder, output, card_of(folder))
+        typer.echo(f"{output}: written")
+
+
 def _load(model: str, tokenizers: Path | None) -> Translator:
     """Open the model by itself, in full precision."""
     from hanyi.translator import Translator, best_only, find_model, read_settings
