@@ -16,13 +16,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hanyi.cli.terminal import show_table
 from hanyi.errors import ArtifactError, ParamsError
 from hanyi.params import flatten, read_params
 from hanyi.sections import faults
 from stages import experiments
 from stages.experiments import Experiment
 from stages.harness import one_line_errors
+from stages.tables import Sheet
 from stages.trials import Trial, changed, draw, grid, parse_axis
 
 METRICS = ("score/bleu.score", "score/chrf.score")
@@ -47,14 +47,13 @@ def main(arguments: Sequence[str]) -> int:
         trials = [Trial(f"{flags.name}-{name}", values) for name, values in trials]
     wanted = _checked(trials)
     if flags.dry:
-        _print(_head(trials), [_row(trial, None, ()) for trial in trials], flags.markdown)
+        sys.stdout.write(_table(trials, {}, (), flags.markdown))
         return 0
     baseline = experiments.head()
     _queue(trials, experiments.read(baseline), wanted)
     found = _wait(trials, baseline, flags.jobs)
     ranked = rank(trials, found, flags.metric)
-    rows = [_row(trial, found[trial.name], flags.metric) for trial in ranked]
-    _print(_head(trials, flags.metric), rows, flags.markdown)
+    sys.stdout.write(_table(ranked, found, flags.metric, flags.markdown))
     lost = [name for name, _ in ranked if found[name].state != experiments.DONE]
     for name in lost:
         _say(f"{name} failed; see `dvc queue logs {name}`, then run the same sweep again")
@@ -180,22 +179,21 @@ def rank(
     return sorted(trials, key=place)  # those of one value stay in their order
 
 
-def _head(trials: Sequence[Trial], metrics: Sequence[str] = ()) -> list[str]:
-    return ["experiment", *trials[0].values, *metrics]
+def _table(
+    trials: Sequence[Trial],
+    found: Mapping[str, Experiment],
+    metrics: Sequence[str],
+    markdown: bool,
+) -> str:
+    rows = [_row(trial, found.get(trial.name), metrics) for trial in trials]
+    sheet = Sheet(["experiment", *trials[0].values, *metrics], rows, texts=("experiment",))
+    return sheet.markdown() if markdown else sheet.terminal()
 
 
 def _row(trial: Trial, experiment: Experiment | None, metrics: Sequence[str]) -> list[str]:
     values = experiment.metrics if experiment else {}
     figures = [str(values[metric]) if metric in values else "-" for metric in metrics]
     return [trial.name, *map(str, trial.values.values()), *figures]
-
-
-def _print(head: Sequence[str], rows: Sequence[Sequence[str]], markdown: bool) -> None:
-    if not markdown:
-        show_table([head, *rows])
-        return
-    for row in (head, ["---"] * len(head), *rows):
-        sys.stdout.write(f"| {' | '.join(row)} |\n")
 
 
 def _tell(states: Mapping[str, int], told: str) -> str:

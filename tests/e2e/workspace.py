@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -125,11 +126,11 @@ class Workspace:
         made.commit("Tiny corpus")
         return made
 
-    def clone(self, path: Path) -> Workspace:
-        """Clone it with git, as it was before anything was built."""
+    def clone(self, path: Path, revision: str = "HEAD~1") -> Workspace:
+        """Clone it with git: by default as it was before anything was built."""
         self.run("git", "clone", "--quiet", self.path, path)
         made = Workspace(path)
-        made.run("git", "checkout", "--quiet", "-B", "main", "HEAD~1")
+        made.run("git", "checkout", "--quiet", "-B", "main", revision)
         _link_environment(path)
         return made
 
@@ -178,6 +179,19 @@ class Workspace:
         """Run dvc."""
         dvc = Path(sys.executable).parent / "dvc"
         return self.run(dvc, *arguments, expect=expect, **changes)
+
+    def tracked(self, *arguments: str, expect: int | None = 0, **changes: str | None) -> Done:
+        """Run dvc, and let MLflow know."""
+        return self.dvc(*arguments, expect=expect, HANYI_TRACKING=None, **changes)
+
+    def work_off_the_queue(self, jobs: int, seconds: float = 240.0) -> None:
+        """Start workers of DVC's queue, which must find `dvc`, and wait until nothing is left."""
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        self.tracked("queue", "start", "--jobs", str(jobs), PATH=path)
+        end = time.monotonic() + seconds
+        while {"Queued", "Running"} & set(self.dvc("queue", "status").out.split()):
+            assert time.monotonic() < end, self.dvc("queue", "status").out
+            time.sleep(2)
 
     def stage(self, name: str, expect: int | None = 0, **changes: str | None) -> Done:
         """Run one stage alone, as dvc would."""

@@ -82,7 +82,7 @@ def test_draws_hang_on_the_seed_alone() -> None:
     assert [trial.name for trial in first[:3]] == FIRST
 
 
-FIRST = ["layers1-lr0.00121", "layers2-lr0.00299", "layers1-lr0.00297"]
+FIRST = ["layers3-lr0.00247", "layers1-lr0.00225", "layers3-lr0.00332"]
 
 
 def test_more_draws_than_combinations_are_refused() -> None:
@@ -224,14 +224,15 @@ def test_a_bad_value_is_refused_before_anything_is_queued(
 def test_dry_shows_the_trials_and_queues_nothing(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert sweep.main(["--dry", LAYERS, "model.norm=post", "--name", "deep"]) == 0
-    out = capsys.readouterr().out.splitlines()
-    assert out[0].split("\t") == ["experiment", "model.layers", "model.norm"]
-    assert out[1].split("\t") == ["deep-layers1-normpost", "1", "post"]
-    assert len(out) == 4
+    axes = (LAYERS, "model.norm=post")
+    assert sweep.main(["--dry", *axes, "--name", "deep"]) == 0
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["experiment", "model.layers", "model.norm"],
+        *([f"deep-layers{layers}-normpost", str(layers), "post"] for layers in (1, 2, 3)),
+    ]
     assert sweep.main(["--dry", LAYERS, "--markdown"]) == 0
     out = capsys.readouterr().out.splitlines()
-    assert out[:3] == ["| experiment | model.layers |", "| --- | --- |", "| layers1 | 1 |"]
+    assert out[:3] == ["| experiment | model.layers |", "| --- | ---: |", "| layers1 | 1 |"]
 
 
 class Queue:
@@ -293,12 +294,16 @@ def test_a_sweep_that_failed_goes_on(run: Any, capsys: pytest.CaptureFixture[str
     assert run(queue, LAYERS, "--jobs", "2", *ONE) == 1
     assert queue.did == ["queue layers1", "queue layers2", "queue layers3", "start 2"]
     told = capsys.readouterr()
-    assert told.out.splitlines()[1:] == ["layers3\t3\t3.0", "layers1\t1\t1.0", "layers2\t2\t-"]
+    assert [line.split() for line in told.out.splitlines()[1:]] == [
+        ["layers3", "3", "3.0"],
+        ["layers1", "1", "1.0"],
+        ["layers2", "2", "-"],
+    ]
     assert "layers2 failed; see `dvc queue logs layers2`" in told.err
     queue.did.clear()
     assert run(queue, LAYERS, *ONE) == 0
     assert queue.did == ["forget layers2", "queue layers2", "start 1"]
-    assert capsys.readouterr().out.splitlines()[2] == "layers2\t2\t2.0"
+    assert capsys.readouterr().out.splitlines()[2].split() == ["layers2", "2", "2.0"]
     queue.did.clear()
     assert run(queue, LAYERS, *ONE) == 0
     assert queue.did == [], "all is done, the table alone is shown"

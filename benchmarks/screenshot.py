@@ -1,0 +1,105 @@
+"""Take the picture of MLflow's compare page: `python -m benchmarks.screenshot`.
+
+It starts the MLflow UI on the project's store as `make ui` does, opens the newest finished runs
+side by side in a Chromium without a window, and saves what a person would see. Chromium is found on
+the PATH (Debian: `apt install chromium`), or playwright's is used (`playwright install chromium`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import requests
+from mlflow import MlflowClient
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from hanyi.tracking.mirror import EXPERIMENT, store_address
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+START = 120.0  # seconds that the server may take
+COLOURS = 128  # of the picture; a page has few
+
+
+def main() -> None:
+    """Save the picture and say what is in it."""
+    parser = argparse.ArgumentParser(description="A picture of MLflow's compare page.")
+    parser.add_argument("--output", type=Path, default=Path("docs/mlflow.png"))
+    parser.add_argument("--runs", type=int, default=4, help="newest finished runs to compare")
+    parser.add_argument("--width", type=int, default=1400, help="pixels")
+    parser.add_argument("--height", type=int, default=1000, help="pixels")
+    flags = parser.parse_args()
+    with serving() as address:
+        page, names = compare_page(address, flags.runs)
+        take(page, flags.output, flags.width, flags.height)
+    size = flags.output.stat().st_size
+    sys.stdout.write(f"{flags.output}: {size:,} bytes, runs {', '.join(names)}\n")
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    """Run `make ui` on a free port; give the address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(["make", "ui", f"PORT={port}"], start_new_session=True)
+    address = f"http://127.0.0.1:{port}"
+    end = time.monotonic() + START
+    try:
+        while not _healthy(address):
+            if process.poll() is not None or time.monotonic() > end:
+                raise SystemExit("the MLflow UI does not start")
+            time.sleep(0.5)
+        yield address
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def compare_page(address: str, count: int) -> tuple[str, list[str]]:
+    """Give the address of the page that compares the newest runs, and their names."""
+    client = MlflowClient(address)
+    experiment = client.get_experiment_by_name(EXPERIMENT)
+    if experiment is None:
+        raise SystemExit(f"{store_address(Path.cwd())}: no runs; `dvc exp run` makes one")
+    found = client.search_runs([experiment.experiment_id], "status = 'FINISHED'", max_results=count)
+    runs = quote(json.dumps([run.info.run_id for run in found]))
+    experiments = quote(json.dumps([experiment.experiment_id]))
+    page = f"{address}/#/compare-runs?runs={runs}&experiments={experiments}"
+    return page, [str(run.info.run_name) for run in found]
+
+
+def take(address: str, output: Path, width: int, height: int) -> None:
+    """Open a page and save it when nothing is loading any more."""
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": width, "height": height})
+        page.goto(address)
+        page.wait_for_load_state("networkidle")
+        page.wait_for_timeout(3000)  # the plots are drawn after their data have come
+        page.screenshot(path=output)
+        browser.close()
+    with Image.open(output) as picture:
+        picture.convert("RGB").quantize(COLOURS).save(output, optimize=True)
+
+
+def _healthy(address: str) -> bool:
+    try:
+        return requests.get(f"{address}/health", timeout=5).ok
+    except requests.RequestException:
+        return False
+
+
+if __name__ == "__main__":
+    main()
