@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from typing import Any
 
 import hanyi
 from hanyi.card import Facts, Revision, Workspace, examples, read_facts, write_card
-from hanyi.errors import ArtifactError
+from hanyi.errors import ArtifactError, ParamsError
 from hanyi.export.bundle import bundle_digest, write_bundle
 from hanyi.model.storage import read_description
 from hanyi.registration.requirements import requirements
@@ -29,6 +30,10 @@ TRIED = 3  # example inputs
 DIGITS = "00700"  # an example input in any language
 PATIENCE = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "120", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3"}
 """Seconds and tries for a server, unless the user has set them: weights are large."""
+
+QUIET = {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"}
+
+PLAIN_NAME = re.compile(r"[\w.-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +78,11 @@ def register(wish: Wish) -> Version:
     The same model under the same name makes no second version; an alias is set all the same. Raises
     `HanyiError` when the model cannot be had or the registry does not take it.
     """
+    for what, name in (("name", wish.name), ("--alias", wish.alias)):
+        if name is not None and not PLAIN_NAME.fullmatch(name):
+            raise ParamsError(what, repr(name), "letters, digits, dots, - and _", "choose another")
     root = project_root()
-    for name, value in PATIENCE.items():
+    for name, value in {**PATIENCE, **QUIET}.items():
         os.environ.setdefault(name, value)
     prepare_mlflow()
     with _told_plainly():
@@ -97,7 +105,6 @@ def register(wish: Wish) -> Version:
                 run = row.info.run_id if row else None
                 place = Place(root=root, experiment=experiment, run=run, name=wish.name)
                 number = _log(bundle, place, tags, examples(facts)[:TRIED] or [DIGITS])
-                client.update_model_version(wish.name, number, _description(tags))
                 version = Version(wish.name, number, True, run)
         if wish.alias:
             client.set_registered_model_alias(wish.name, wish.alias, version.number)
@@ -111,8 +118,7 @@ def _read(root: Path, revision: str | None) -> tuple[ModelFolder, Facts]:
 
 
 def _same(client: Any, name: str, digest: str) -> Version | None:
-    quoted = name.replace("'", "''")
-    for found in client.search_model_versions(f"name = '{quoted}'"):
+    for found in client.search_model_versions(f"name = '{name}'"):
         if found.tags.get(DIGEST_TAG) == digest:
             return Version(name, str(found.version), False, found.run_id or None)
     return None
@@ -144,16 +150,17 @@ def _log(bundle: Path, place: Place, tags: Mapping[str, str], inputs: Sequence[s
     """Log the pyfunc and make the version; give its number."""
     import mlflow
     from mlflow.models import Model
+    from mlflow.tracking import MlflowClient
 
     from hanyi.tracking.mirror import store_address
 
     mlflow.set_tracking_uri(store_address(place.root))
     mlflow.set_experiment(experiment_id=place.experiment)
     logged = Model.log(
+        artifact_path=None,
         name="model",
         flavor=mlflow.pyfunc,
         run_id=place.run,
-        registered_model_name=place.name,
         tags=dict(tags),
         python_model=str(Path(__file__).with_name("served.py")),
         artifacts={ARTIFACT: str(bundle)},
@@ -163,7 +170,18 @@ def _log(bundle: Path, place: Place, tags: Mapping[str, str], inputs: Sequence[s
         pip_requirements=requirements(),
         metadata={DIGEST_TAG: tags[DIGEST_TAG]},
     )
-    return str(logged.registered_model_version)
+    client = MlflowClient()
+    if not client.search_registered_models(f"name = '{place.name}'"):
+        client.create_registered_model(place.name)
+    made = client.create_model_version(
+        place.name,
+        source=logged.model_uri,
+        run_id=place.run,
+        tags=dict(tags),
+        description=_description(tags),
+        model_id=logged.model_id,
+    )
+    return str(made.version)
 
 
 def _signature(bundle: Path) -> Any:
@@ -190,5 +208,5 @@ def _told_plainly() -> Iterator[None]:
     except MlflowException as error:
         where = os.environ.get("MLFLOW_TRACKING_URI", "the project's MLflow store")
         found = " ".join(str(error).split())[:300]
-        remedy = "see that the server runs and that the name is a plain one"
+        remedy = "see that the store can be reached and written"
         raise ArtifactError(where, found, "a registry that takes the model", remedy) from None

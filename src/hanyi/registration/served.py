@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,12 @@ class Served(PythonModel):
     def predict(
         self,
         context: Any,  # noqa: ARG002  MLflow's interface
-        model_input: pd.DataFrame | Sequence[str],
+        model_input: pd.DataFrame,
         params: Mapping[str, Any] | None = None,
     ) -> list[str] | list[list[str]]:
         """Translate each text as `hanyi translate` does.
 
-        `model_input` is a list of texts or a table whose first column holds them. `params` may give
+        The first column holds the texts; MLflow makes a table of a list. `params` may give
         `beam_size` and `n_best`; of more than one translation a list is given for each text, the
         best first. What cannot be done is MLflow's error for a wrong value.
         """
@@ -53,8 +53,8 @@ class Served(PythonModel):
         return [[one.text for one in result.n_best[:n_best]] for result in results]
 
 
-def _texts(given: pd.DataFrame | Sequence[str]) -> list[str]:
-    texts = given.iloc[:, 0].tolist() if isinstance(given, pd.DataFrame) else list(given)
+def _texts(table: pd.DataFrame) -> list[str]:
+    texts: list[Any] = table.iloc[:, 0].tolist()
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise MlflowException.invalid_parameter_value(f"text {place} is {text!r}, no text")
