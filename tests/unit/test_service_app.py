@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -187,14 +186,12 @@ def test_what_cannot_be_done_is_refused(
 def test_bodies_that_are_none(
     http: TestClient, body: bytes, headers: dict[str, str], status: int
 ) -> None:
-    found = http.post("/translate", content=body, headers=headers)
-    if body.startswith(b'{"text": 9'):
-        assert found.status_code in {400, 422}  # Python reads no numbers of so many digits
-        return
-    error(found, status)
+    error(http.post("/translate", content=body, headers=headers), status)
 
 
-@pytest.mark.parametrize("text", ["\0\x01\x1b[31m\x7f", "\u2028\u202e\ufeff", "🇨🇳" * 9, "a\r\nb", " "])
+@pytest.mark.parametrize(
+    "text", ["\0\x01\x1b[31m\x7f", "\u2028\u202e\ufeff", "🇨🇳" * 9, "a\r\nb", " "]
+)
 def test_every_character_is_a_text(http: TestClient, text: str) -> None:
     answer = ask(http, text=text)
     assert answer.status_code == 200

@@ -102,13 +102,16 @@ class Batcher:
         self._changed = threading.Condition()
         self._closed = False
         self._text_seconds = 0.0
-        self._threads = [
-            threading.Thread(target=self._work, name=f"hanyi-batch-{number}", daemon=True)
-            for number in range(workers)
-        ]
+        self._workers = workers
+        self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
         """Begin to work."""
+        self._closed = False
+        self._threads = [
+            threading.Thread(target=self._work, name=f"hanyi-batch-{number}", daemon=True)
+            for number in range(self._workers)
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -131,7 +134,7 @@ class Batcher:
     @property
     def alive(self) -> bool:
         """Tell whether the workers work."""
-        return all(thread.is_alive() for thread in self._threads)
+        return bool(self._threads) and all(thread.is_alive() for thread in self._threads)
 
     def submit(self, texts: Sequence[str], options: Options) -> Ticket:
         """Put the texts of a request into the queue.
@@ -161,7 +164,7 @@ class Batcher:
 
     def patience(self) -> int:
         """Give after how many seconds the texts that wait now will have been translated."""
-        seconds = self._text_seconds * len(self._queue) / len(self._threads)
+        seconds = self._text_seconds * len(self._queue) / self._workers
         return min(max(math.ceil(seconds), 1), 60)
 
     def _full(self, texts: int) -> RefusedError:

@@ -70,9 +70,12 @@ class Gone(Exception):  # noqa: N818  nothing failed: nobody waits for the answe
 
 def error_body(status: int, message: str) -> dict[str, Any]:
     """Give the shape of every error."""
-    # Half of a surrogate pair, which JSON may hold, has no bytes in UTF-8.
-    shown = message.encode("utf-8", "backslashreplace").decode("utf-8")
-    return {"error": {"code": CODES.get(status, "error"), "message": shown}}
+    return {"error": {"code": CODES.get(status, "error"), "message": printable(message)}}
+
+
+def printable(text: str) -> str:
+    """Write out halves of surrogate pairs, which JSON may hold but UTF-8 has no bytes for."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def answer(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hanyi.decoding.config import PLAIN, DecodeConfig, SearchConfig
-from hanyi.service.faults import TOLD_CHARS, RefusedError
+from hanyi.service.faults import TOLD_CHARS, RefusedError, printable
 from hanyi.service.limits import Limits
 from hanyi.translator import Result
 
@@ -57,11 +57,12 @@ class TranslateRequest(Message):
         for key in values:
             if key not in cls.model_fields:
                 known = ", ".join(cls.model_fields)
-                raise ValueError(f"unknown key {key[:TOLD_CHARS]}, expected {known}")
+                raise ValueError(f"unknown key {printable(key[:TOLD_CHARS])}, expected {known}")
         if isinstance(texts := values.get("text"), list):
-            for place, text in enumerate(texts):
-                if not isinstance(text, str):
-                    raise ValueError(f"text.{place}: {type(text).__name__}, expected a string")
+            kinds = [type(text).__name__ for text in texts]
+            place = next((place for place, kind in enumerate(kinds) if kind != "str"), None)
+            if place is not None:
+                raise ValueError(f"text.{place}: {kinds[place]}, expected a string")
         return values
 
     @property

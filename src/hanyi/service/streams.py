@@ -21,7 +21,11 @@ class Streams:
     def __init__(self, places: int, threads: int) -> None:
         self.places = places
         self.taken = 0
-        self._threads = ThreadPoolExecutor(threads, "hanyi-stream")
+        self._count = threads
+
+    def start(self) -> None:
+        """Begin to work."""
+        self._threads = ThreadPoolExecutor(self._count, "hanyi-follow")
 
     def close(self) -> None:
         """Let those that have begun end."""

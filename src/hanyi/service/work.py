@@ -51,7 +51,9 @@ class Service:
     @asynccontextmanager
     async def lifespan(self, _app: FastAPI) -> AsyncIterator[None]:
         """Work while the application runs."""
+        self.stopping = False
         self.batcher.start()
+        self.streams.start()
         try:
             yield
         finally:
