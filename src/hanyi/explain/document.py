@@ -45,7 +45,11 @@ def _read(name: str) -> str:
     return (files("hanyi.explain") / "page" / name).read_text(encoding="utf-8")
 
 
+def compact(data: Mapping[str, Any]) -> str:
+    """Write JSON in as few characters as it takes."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
 def _embedded(data: Mapping[str, Any]) -> str:
     """Write JSON that no HTML can end: a text may hold `</script>`."""
-    written = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return written.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return compact(data).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

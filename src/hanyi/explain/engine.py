@@ -18,7 +18,7 @@ from hanyi.tokens.vocab import EOS
 if TYPE_CHECKING:
     from hanyi.decoding.config import SearchConfig
     from hanyi.decoding.ensemble import Model
-    from hanyi.decoding.jobs import Engine, Job, Report
+    from hanyi.decoding.jobs import Job, Report
 
 
 class WatchedCache:

@@ -46,7 +46,7 @@ def pieces_alone(tokenizer: Tokenizer, ids: list[int]) -> list[dict[str, Any]]:
 
 
 def leaf(watch: Watch, one: Hypothesis) -> int | None:
-    """Give the number of the node where a hypothesis ended; None where the tree does not show it."""
+    """Give the number of the node where a hypothesis ended, None where none is shown."""
     tokens = (*one.tokens, EOS) if one.finished else tuple(one.tokens)
     fates = {FINISHED} if one.finished else {CUT, KEPT}
     found = (

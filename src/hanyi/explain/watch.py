@@ -144,7 +144,9 @@ class Watch:
         return len(self.nodes) - 1
 
 
-def _by_total(totals: Iterable[Iterable[float]], tokens: list[list[int]]) -> dict[Continuation, float]:
+def _by_total(
+    totals: Iterable[Iterable[float]], tokens: list[list[int]]
+) -> dict[Continuation, float]:
     found = [
         ((place, token), total)
         for place, row in enumerate(totals)
