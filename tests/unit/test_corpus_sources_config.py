@@ -87,6 +87,7 @@ FAULTS: dict[str, tuple[list[Any], list[str]]] = {
     "twice": ([MINE, {**MINE, "name": "other"}], ["corpora.1", "corpora.0", "train.tsv"]),
     "sum": ([{**MINE, "source": "http://x.org/a", "sha256": "abc"}], ["sha256", "64", "abc"]),
     "sum of a file": ([{**MINE, "sha256": "0" * 64}], ["sha256", "http"]),
+    "licence": ([{**MINE, "license": " CC\nBY"}], ["license", "CC-BY-4.0", "CC"]),
     "pair of URLs": ([{**MINE, "source": ["http://x.org/a", "b"]}], ["two different files"]),
     "pair of one": ([{**MINE, "source": ["a", "a"]}], ["two different files"]),
     "three": ([{**MINE, "source": ["a", "b", "c"]}], ["fetch.corpora.0.source"]),

@@ -29,6 +29,7 @@ READING_OF_SCHEME = {FILES: READING, URL: READING, "mtdata": ("encoding",)}
 
 ENTRIES_MAX = 256
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_LICENSE = re.compile(r"[\w.+-]+(?: [\w.+-]+)*")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -37,8 +38,8 @@ class CorpusConfig:
     """An entry of `fetch.corpora`: a source, the corpus that its rows belong to, and their role.
 
     This is the one config with defaults: a key that is left out means "as the source says" (role),
-    1 (weight), or "as `fetch.reading` says" (all others), and each entry would be eleven keys long
-    without them.
+    1 (weight), "not stated" (license) or "as `fetch.reading` says" (all others), and each entry
+    would be twelve keys long without them. `license` changes no row: the model card names it.
     """
 
     name: str
@@ -46,6 +47,7 @@ class CorpusConfig:
     role: str | None = None
     weight: float | None = None
     sha256: str | None = None
+    license: str | None = None
     format: str | None = None
     encoding: str | None = None
     delimiter: str | None = None
@@ -66,6 +68,10 @@ class CorpusConfig:
             at_least("weight", self.weight, 0)
             if math.isinf(self.weight):
                 raise ValueError("weight must be a finite number, got infinity")
+        if self.license is not None and not _LICENSE.fullmatch(self.license):
+            raise ValueError(
+                f"license must be a name such as CC-BY-4.0 (see spdx.org), got {self.license!r}"
+            )
         if self.sha256 is not None and not _SHA256.fullmatch(self.sha256):
             raise ValueError(f"sha256 must be 64 digits 0-9 a-f, got {self.sha256!r}")
         if self.sha256 is not None and self.scheme not in {URL, "mtdata"}:
