@@ -59,14 +59,8 @@ def router(translator: Translator) -> APIRouter:
         Tokens, attention of every layer and head, the probability of each token with the likeliest
         others, the hypotheses of the beam and the tree of the search.
         """
-        search = None
-        if asked.beam_size is not None:
-            search = replace(translator.config, beam_size=asked.beam_size, beam_groups=1, n_best=1)
-        found = explain(translator, asked.text, search)
-        # As it is: a check of a hundred thousand numbers against a model takes longer.
-        return Response(
-            json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":")),
-            media_type="application/json",
-        )
+        found = explain(translator, asked.text, asked.search(translator.config))
+        # As it is: to check a hundred thousand numbers takes longer than to find them.
+        return Response(compact(found), media_type="application/json")
 
     return made
