@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+import ctranslate2
 import torch
 
 from hanyi.artifacts import write_header
@@ -64,6 +66,7 @@ def verify_ctranslate2(
     config = _search(translator.config)
     own = TorchEngine(translator.model, config.batch_tokens)
     names = vocabularies(translator.src, translator.tgt)
+    ctranslate2.set_log_level(logging.ERROR)  # what it warns of here is the `compute_type` below
     exported = CTranslate(translator.model, target, "default", config.batch_tokens, names)
     ours, theirs = (_translate(translator, one, texts, config) for one in (own, exported))
     tokenize = bleu_tokenizer("auto", translator.languages.tgt if translator.languages else "en")
