@@ -20,12 +20,12 @@ from hanyi.report.page import page
 from hanyi.report.run import SENTENCES, Run, at_revision, read_run, read_yaml, workspace
 from hanyi.scoring.baselines import read_baseline
 from hanyi.scoring.pairing import read_pairs
-from stages.compare import compare
+from stages.compare import compare_texts
 from stages.harness import one_line_errors
 from stages.paths import DECODED, METRICS, PREPARED
 
 TARGET = METRICS / "report.html"
-TRANSLATIONS = "the run of translations alone"
+ALL = "all but its translations"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -37,17 +37,24 @@ def main(arguments: Sequence[str]) -> None:
     run = read_run(workspace)
     if not run.metrics["score"] or run.sentences is None:
         raise ArtifactError(SENTENCES.parent, "no scores", "a run that is built", "run `dvc repro`")
-    baseline = held_against(flags.baseline) if flags.baseline else None
+    baseline = held_against(flags.baseline, run) if flags.baseline else None
     write_text(flags.output, page(run, baseline, committed()))
     sys.stdout.write(f"{flags.output}\n")
 
 
-def held_against(name: str) -> Baseline:
+def held_against(name: str, run: Run) -> Baseline:
     """Give the baseline of a name; raise `HanyiError` when it cannot be compared with."""
     decoded, prepared = DECODED / "test.jsonl", PREPARED / "test.parquet"
-    texts = read_baseline(name, read_pairs(decoded, prepared), decoded, prepared)
-    run = Run(lacking=[TRANSLATIONS]) if Path(name).is_file() else read_run(at_revision(name))
-    return Baseline(name=name, texts=texts, compared=compare(name, "bootstrap"), run=run)
+    pairs = read_pairs(decoded, prepared)
+    scored = run.sentences.column("hypothesis").to_pylist() if run.sentences is not None else []
+    if scored != [pair.hypothesis for pair in pairs]:
+        raise ArtifactError(
+            SENTENCES, "other translations", f"those of {decoded}", "run `dvc repro`"
+        )
+    texts = read_baseline(name, pairs, decoded, prepared)
+    compared = compare_texts(pairs, texts, "bootstrap")
+    there = Run(lacking=[ALL]) if Path(name).is_file() else read_run(at_revision(name))
+    return Baseline(name=name, texts=texts, compared=compared, run=there)
 
 
 def committed() -> Mapping[str, Any] | None:

@@ -11,7 +11,7 @@ import pytest
 # Modules of `stages` that are no DVC stage.
 NOT_STAGES = {
     *("__init__", "harness", "launch", "paths"),  # what stages share
-    *("check", "compare", "preset", "summary"),
+    *("check", "compare", "preset", "report", "summary"),
     *("sweep", "trials", "experiments"),
 }
 

@@ -81,8 +81,8 @@ def comparison(baseline: Baseline | None) -> Markup:
         "comparison",
         "Beside the baseline",
         table(heads, rows, "Differences to the baseline"),
-        note=f"The baseline is {name}. p is the probability of a difference as large as that between"
-        f" equal systems (paired bootstrap, Koehn 2004); coloured where it is under {SURE}.",
+        note=f"The baseline is {name}. p is the probability of a difference as large as that"
+        f" between equal systems (paired bootstrap, Koehn 2004), coloured under {SURE}.",
     )
 
 

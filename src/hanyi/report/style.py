@@ -42,7 +42,7 @@ td code { white-space: pre-wrap; overflow-wrap: anywhere; }
 code { font: .9em ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 td mark { background: var(--ins); color: inherit; border-radius: .2rem; padding: 0 .2rem; }
 .bar { display: inline-block; height: .62rem; background: var(--before); border-radius: .15rem;
-  vertical-align: baseline; min-width: 2px; } 
+  vertical-align: baseline; min-width: 2px; }
 .track { display: block; min-width: 9rem; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr));
   gap: 1rem 2rem; margin: .8rem 0; }
