@@ -59,7 +59,8 @@ class Stream(Iterator[str]):
     def _write(self, piece: str) -> None:
         if self._closed.is_set():
             raise Closed
-        self._pieces.put(piece)
+        if piece:
+            self._pieces.put(piece)
 
     def _run(self) -> None:
         try:

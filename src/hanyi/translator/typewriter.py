@@ -68,7 +68,7 @@ class Typewriter:
         turn: Lock,
         write: Callable[[str], None],
     ) -> None:
-        """Tell `write` each piece as soon as no later token can change it."""
+        """Tell `write` after each token what no later one can change; it may be nothing."""
         self.tgt = tgt
         self.write = write
         self.engine = TorchEngine(Watched(model, turn, self._hear), batch_tokens)
@@ -103,6 +103,6 @@ class Typewriter:
 
     def _show(self, part: str) -> None:
         text = join_parts([self.before, part])
-        if len(text) > len(self.written):
-            self.write(text[len(self.written) :])
-            self.written = text
+        piece = text[len(self.written) :]
+        self.written += piece
+        self.write(piece)
