@@ -11,7 +11,7 @@ from pydantic import Field
 
 from hanyi.decoding.config import DecodeConfig, SearchConfig
 from hanyi.errors import ParamsError
-from hanyi.explain import describe, explain, page
+from hanyi.explain import compact, describe, explain, page
 from hanyi.service.limits import USUAL
 from hanyi.service.messages import ErrorAnswer, Message
 from hanyi.translator import Translator
