@@ -10,7 +10,7 @@ import pytest
 
 # Modules of `stages` that are no DVC stage.
 NOT_STAGES = {
-    *("__init__", "harness", "launch", "paths"),  # what stages share
+    *("__init__", "harness", "launch", "paths", "tables"),  # what stages share
     *("check", "compare", "preset", "report", "summary"),
     *("sweep", "trials", "experiments"),
 }
