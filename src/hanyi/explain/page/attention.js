@@ -123,7 +123,7 @@ function drawMap(weights, queries, keys, look) {
     return [...text].length > LETTERS ? `${[...text].slice(0, LETTERS - 1).join("")}…` : text;
   };
   const left = 92, top = 84;
-  const width = left + CELL * keys.length + 8, height = top + CELL * queries.length + 4;
+  const width = left + CELL * keys.length + 44, height = top + CELL * queries.length + 4;
   const cells = weights.flatMap((row, q) => row.flatMap((weight, k) => weight < 0.004 ? [] : [draw("rect", {
     x: left + CELL * k, y: top + CELL * q, width: CELL - 1, height: CELL - 1, rx: 3,
     class: "cell", "fill-opacity": weight,

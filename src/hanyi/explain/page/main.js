@@ -40,7 +40,7 @@ function showText(id, text, lang) {
 function showFacts() {
   const { config } = model;
   get("facts").textContent = say("facts", {
-    parameters: (model.parameters / 1e6).toFixed(1),
+    parameters: model.parameters,
     layers: config.layers,
     decoder: config.decoder_layers ?? config.layers,
     heads: config.heads,

@@ -29,9 +29,9 @@ function showBest(data, choose) {
     return make("tr", { class: place === 0 ? "first" : null },
       make("td", { class: "hypothesis" }, make("span", { class: "place" }, String(place + 1)), shown,
         ...(one.finished ? [] : [make("span", { class: "rank" }, say("unfinished"))])),
-      make("td", { class: "number" },
+      make("td", { class: "number", "data-name": say("score") },
         make("span", { class: "track small" }, make("span", { class: "bar-fill", "--share": Math.exp(one.score - best) })),
         one.score.toFixed(2)),
-      make("td", { class: "number" }, one.log_prob.toFixed(2)));
+      make("td", { class: "number", "data-name": say("logProb") }, one.log_prob.toFixed(2)));
   }));
 }

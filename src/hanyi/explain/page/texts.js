@@ -60,7 +60,7 @@ const TEXTS = {
     padding: "Padding mask",
     causal: "Causal mask",
     both: "Both",
-    facts: (m) => `${m.parameters} million parameters · ${m.layers}+${m.decoder} layers · ${m.heads} heads · d_model ${m.width} · vocabularies ${m.src} and ${m.tgt} · ${m.positions} positions · ${m.norm}-norm`,
+    facts: (m) => `${(m.parameters / 1e6).toFixed(1)} million parameters · ${m.layers}+${m.decoder} layers · ${m.heads} heads · d_model ${m.width} · vocabularies ${m.src} and ${m.tgt} · ${m.positions} positions · ${m.norm}-norm`,
     leftOut: {
       engine: "Translations elsewhere come from CTranslate2; what is shown here is PyTorch in float32, whose last digits may differ.",
       ensemble: "Several models translate as one; attention is that of the first.",
@@ -137,7 +137,7 @@ const TEXTS = {
     padding: "填充掩码",
     causal: "因果掩码",
     both: "两者合并",
-    facts: (m) => `${m.parameters} 百万参数 · ${m.layers}+${m.decoder} 层 · ${m.heads} 头 · d_model ${m.width} · 词表 ${m.src} 和 ${m.tgt} · ${m.positions} 位置编码 · ${m.norm}-norm`,
+    facts: (m) => `${Math.round(m.parameters / 1e4)} 万参数 · ${m.layers}+${m.decoder} 层 · ${m.heads} 头 · d_model ${m.width} · 词表 ${m.src} 和 ${m.tgt} · ${m.positions} 位置编码 · ${m.norm}-norm`,
     leftOut: {
       engine: "平时的译文来自 CTranslate2；这里显示的是 PyTorch 的 float32 结果，末几位可能不同。",
       ensemble: "多个模型合成一个来翻译；显示的注意力来自第一个。",

@@ -1,6 +1,6 @@
 /* The tree of the beam search: columns are steps, the likeliest hypothesis of a step is on top. */
 
-const COLUMN = 132, ROW = 30, NODE = 106, HEIGHT = 22, MARGIN = 12; // pixels
+const COLUMN = 150, ROW = 30, NODE = 122, HEIGHT = 22, MARGIN = 12; // pixels
 const search = { leaf: null, dropped: true };
 const ORDER = { kept: 0, finished: 0, cut: 0, dropped: 1 };
 
@@ -67,7 +67,7 @@ function neighbour(columns, place, key) {
 function drawNode(node, look) {
   const text = node.parent === null ? "‹s›" : node.token.id === 3 ? "‹/s›" : spelled(node.token);
   const letters = [...text];
-  const label = letters.length > 8 ? `${letters.slice(0, 7).join("")}…` : text;
+  const label = letters.length > 9 ? `${letters.slice(0, 8).join("")}…` : text;
   return draw("g", {
     class: `node ${node.fate}`, role: "treeitem", tabindex: -1, "data-number": node.number,
     transform: `translate(${node.x} ${node.y})`, "aria-label": nodeText(node),
