@@ -45,7 +45,11 @@ def table(examples: list[Example]) -> Iterator[str]:
     yield "| --- | --- | --- | --- |"
     for row in examples:
         texts = (row.corpus, row.source, row.hypothesis, row.reference)
-        yield f"| {' | '.join(plain(excerpt(text, longest=LONGEST)) for text in texts)} |"
+        yield f"| {' | '.join(plain(_shown(text)) for text in texts)} |"
+
+
+def _shown(text: str) -> str:
+    return excerpt(" ".join(text.split()), longest=LONGEST)
 
 
 def plain(text: str) -> str:
