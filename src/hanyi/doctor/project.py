@@ -37,8 +37,7 @@ def project(root: Path) -> Iterator[Finding]:
     yield _repository(root)
     faults = list(_parameters())
     yield from faults or [good(f"{PARAMS_FILE} holds no fault", f"{PARAMS_FILE} 没有错误")]
-    if not faults:
-        yield from _data()
+    yield from _data()
     yield _model()
     yield _store(root)
 
@@ -67,7 +66,10 @@ def _parameters() -> Iterator[Finding]:
 
 
 def _data() -> Iterator[Finding]:
-    fetch, languages = load_section("fetch", FetchConfig), load_section("languages", Languages)
+    try:
+        fetch, languages = load_section("fetch", FetchConfig), load_section("languages", Languages)
+    except HanyiError:  # told already
+        return
     for look in look_at_corpora(fetch, languages, 1):
         if look.error:
             yield fault(f"{look.title}: {look.error}", f"语料 {look.title}：{look.error}")
