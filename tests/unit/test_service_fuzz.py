@@ -52,6 +52,8 @@ def described(translator: Translator) -> Any:
     [
         ("/translate", "POST", GenerationMode.POSITIVE),
         ("/translate", "POST", GenerationMode.NEGATIVE),
+        ("/explain", "POST", GenerationMode.POSITIVE),
+        ("/explain", "POST", GenerationMode.NEGATIVE),
         ("/health", "GET", GenerationMode.POSITIVE),
         ("/metrics", "GET", GenerationMode.POSITIVE),
     ],

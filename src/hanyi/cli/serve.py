@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+import re
+from typing import Annotated
 
 import typer
 
@@ -10,8 +11,6 @@ from hanyi.cli.options import MODEL, DeviceOption, ModelOption, TokenizersOption
 from hanyi.cli.terminal import one_line_errors
 from hanyi.errors import ParamsError
 from hanyi.service.limits import USUAL, Limits
-
-Seconds = Annotated[Optional[float], typer.Option()]  # noqa: UP045
 
 OPTIONS = {
     "texts": "--max-texts",
@@ -78,10 +77,11 @@ def serve(
             raise ParamsError(
                 "limits", _named(str(error)), "what goes together", "change it"
             ) from None
-        from hanyi.service.app import create_app
         from hanyi.service.server import is_loopback, listen, run, url_of
 
-        with listen(host, port) as taken:  # before the model is read, which takes longer
+        with listen(host, port) as taken:  # first, since all else takes longer
+            from hanyi.service.app import create_app
+
             app = create_app(load_translator(model, tokenizers, device), limits)
             health = app.state.service.health()
             url = url_of(taken)
@@ -98,5 +98,5 @@ def serve(
 def _named(message: str) -> str:
     """Name the options, not the fields."""
     for field, option in OPTIONS.items():
-        message = message.replace(field, option)
+        message = re.sub(rf"\b{field}\b", option, message)
     return message

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -13,6 +11,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingRes
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from hanyi import __version__
+from hanyi.service import page
 from hanyi.service.faults import catch_all, error_body, message_of, status_of
 from hanyi.service.gate import WITH_BODY, Gate
 from hanyi.service.limits import Limits
@@ -61,9 +60,11 @@ def create_app(translator: Translator, limits: Limits) -> FastAPI:
     catch_all(app)
     app.include_router(_translating(service))
     app.include_router(_looking(service, app))
-    if importlib.util.find_spec("hanyi.service.page"):
-        page = importlib.import_module("hanyi.service.page")
-        app.include_router(page.router(translator), dependencies=[Depends(_place(service))])
+    app.include_router(
+        page.router(translator),
+        dependencies=[Depends(_place(service))],
+        responses=_errors(*MEANINGS),
+    )
     paths = {"/translate", "/explain", "/health", "/metrics", "/docs", "/openapi.json", "/"}
     app.add_middleware(Gate, service=service, paths=paths)
     return app

@@ -9,12 +9,16 @@ import resource
 import socket
 import time
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import uvicorn
-from fastapi import FastAPI
 
 from hanyi.errors import ParamsError
-from hanyi.service.work import Service
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from hanyi.service.work import Service
 
 log = logging.getLogger("hanyi.service")
 
