@@ -77,6 +77,8 @@ def translate(
 ) -> None:
     """Translate texts: one line out for each line in."""
     with one_line_errors():
+        if n_best < 1:
+            raise ParamsError("--n-best", f"{n_best}", "1 or more", "give another number")
         wanted = Wanted(n_best, scores, alignments, as_json, into)
         feed = Feed(texts or [], inputs or [], kind, column, wanted, header=header)
         if stream:
