@@ -61,8 +61,8 @@ def _parameters() -> Iterator[Finding]:
     except HanyiError as error:
         yield fault(shown(error), f"参数有误：{shown(error)}")
         return
-    for error in section_faults(params):
-        yield fault(shown(error), f"参数有误：{shown(error)}")
+    for found in section_faults(params):
+        yield fault(shown(found), f"参数有误：{shown(found)}")
 
 
 def _data() -> Iterator[Finding]:

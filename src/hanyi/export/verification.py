@@ -92,7 +92,8 @@ def verify_marian(translator: Translator, target: Path) -> float:
     from transformers import MarianMTModel
 
     model = translator.model
-    other = MarianMTModel.from_pretrained(target, dtype=torch.float32).eval()
+    other: Any = MarianMTModel.from_pretrained(target, dtype=torch.float32)
+    other.eval()
     draw = torch.Generator().manual_seed(1)
     src = _random(draw, model.src_vocab, translator.max_tokens)
     tgt = _random(draw, model.tgt_vocab, translator.max_tokens)
