@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from matplotlib import font_manager
 
-from hanyi import pictures
 from hanyi.errors import ArtifactError
-from hanyi.pictures import FALLBACK, draw_attention, fonts_for
+from hanyi.pictures import attention as pictures
+from hanyi.pictures.attention import FALLBACK, draw_attention, fonts_for
 
 ROWS = [(40, "I"), (41, "▁love"), (3, "<eos>")]
 COLUMNS = [(50, "abc"), (51, "00"), (52, "7"), (3, "<eos>")]

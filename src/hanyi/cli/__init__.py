@@ -12,6 +12,7 @@ from hanyi.cli.attention import attention
 from hanyi.cli.card import card
 from hanyi.cli.doctor import doctor
 from hanyi.cli.explain import explain
+from hanyi.cli.pictures import pictures
 from hanyi.cli.publish import publish
 from hanyi.cli.register import register
 from hanyi.cli.serve import serve
@@ -31,6 +32,7 @@ def main() -> None:
 app.command()(translate)
 app.command()(attention)
 app.command()(explain)
+app.command()(pictures)
 app.command()(serve)
 app.command()(doctor)
 app.command()(publish)

@@ -31,7 +31,8 @@ def attention(
 ) -> None:
     """Draw where each head of the decoder looked in the source while it translated."""
     with one_line_errors():
-        from hanyi.pictures import FORMATS, draw_attention
+        from hanyi.pictures.attention import draw_attention
+        from hanyi.pictures.saving import FORMATS
 
         if output.suffix not in FORMATS:
             raise ParamsError(

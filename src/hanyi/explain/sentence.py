@@ -19,8 +19,8 @@ from hanyi.explain.engine import WatchedEngine
 from hanyi.explain.pieces import pieces
 from hanyi.explain.tree import leaf, pieces_alone, tree
 from hanyi.explain.watch import Watch
-from hanyi.model.masks import causal_mask, padding_mask
 from hanyi.model.transformer import Transformer
+from hanyi.pictures.masks import masks_of
 from hanyi.tokens.vocab import BOS, EOS, PAD
 
 if TYPE_CHECKING:
@@ -172,14 +172,7 @@ def _alternative(one: Translation, watch: Watch | None) -> dict[str, Any]:
 def _masks(pair: Pair, translator: Translator) -> dict[str, Any]:
     """Give the masks of the decoder's input with some padding behind it; 1: may be attended to."""
     ids = [*pair.read, *[PAD] * PADDING]
-    tokens = torch.tensor([ids])
-    padding = padding_mask(tokens).expand(1, 1, len(ids), len(ids))
-    causal = causal_mask(len(ids), tokens.device)
-    masks = {"padding": padding, "causal": causal, "both": padding & causal}
-    return {
-        "tokens": pieces(translator.tgt, ids),
-        **{name: mask[0, 0].int().tolist() for name, mask in masks.items()},
-    }
+    return {"tokens": pieces(translator.tgt, ids), **masks_of(ids)}
 
 
 def _left_out(translator: Translator, config: SearchConfig, row: Row) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Pictures of what a model does."""
+"""Attention as a picture: a map for each head."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from matplotlib.figure import Figure
 from matplotlib.ft2font import FT2Font
 from numpy.typing import NDArray
 
-from hanyi.artifacts import atomic_file
+from hanyi.pictures.saving import save
 
 log = logging.getLogger("hanyi.pictures")
 
 FALLBACK = "DejaVu Sans"  # comes with matplotlib
-FORMATS = (".png", ".svg", ".pdf")
 COLUMNS = 4  # heads side by side, at most
 INCHES_A_TOKEN = 0.28
 INCHES_FOR_LABELS = 1.2
@@ -55,8 +54,7 @@ def draw_attention(
         axes.set_title(f"head {head + 1}", fontsize=9)
         axes.set_yticks(range(len(rows)), labels[0], fontsize=8, family=fonts)
         axes.set_xticks(range(len(columns)), labels[1], fontsize=8, family=fonts, rotation=90)
-    with atomic_file(path) as temporary:
-        figure.savefig(temporary, format=path.suffix.lstrip("."), dpi=150)
+    save(figure, path)
     if any(label.startswith("#") for side in labels for label in side):
         log.warning("no installed font has all characters, so some tokens are shown by number")
 
