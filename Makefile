@@ -1,9 +1,11 @@
 # Every command a person needs; `make help` lists them.
 PYTHON ?= python3
+PORT ?= 5000
+JOBS ?= 1
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all lint ui lock
+.PHONY: help run test test-all lint queue ui lock
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -23,11 +25,12 @@ lint: .venv/installed  ## format, lint, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Job execution off: the page alone is wanted. `sync` adds the experiments that DVC took from its cache.
-ui: .venv/installed  ## the runs in MLflow, at http://127.0.0.1:5000
-	$(BIN)/python -m hanyi.tracking.sync
-	MLFLOW_DISABLE_TELEMETRY=true DO_NOT_TRACK=true MLFLOW_SERVER_ENABLE_JOB_EXECUTION=false \
-	$(BIN)/mlflow ui --backend-store-uri sqlite:///mlflow.db --host 127.0.0.1 --workers 1
+# DVC starts its workers as plain `dvc`, which must be found.
+queue: .venv/installed  ## run the experiments that are queued, JOBS=2 at a time
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/dvc queue start --jobs $(JOBS)
+
+ui: .venv/installed  ## the runs in MLflow, at http://127.0.0.1:5000 (or PORT=...)
+	@$(BIN)/python -m hanyi.tracking.ui --port $(PORT)
 
 # The nvidia lines go: torch brings its own on a GPU machine, and a CPU build needs none.
 lock: .venv/installed  ## pin the newest versions that pyproject.toml allows

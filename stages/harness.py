@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import errno
+import json
 import logging
 import os
 import signal
@@ -108,7 +109,8 @@ def _run(
         metrics = main(tracker)
         if rank() == 0:
             write_metrics(name, metrics)
-            tracker.stage_metrics(name, metrics)
+            # As they stand in the file: DVC and MLflow shall agree to the digit.
+            tracker.stage_metrics(name, json.loads(canonical_json(metrics)))
     except HanyiError as error:
         _fail(title, error)
     except OSError as error:

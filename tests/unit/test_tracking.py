@@ -1,9 +1,9 @@
-"""The mirror against a real store; the recorder runs in this process where that is enough."""
+"""The mirror against a real store: what stages tell, and what stands in the row."""
 
 from __future__ import annotations
 
 import json
-import queue
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +14,11 @@ from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
 from hanyi.errors import HanyiError
-from hanyi.tracking import mirror, open_tracker, recorder, sync
+from hanyi.tracking import address, open_tracker
+from hanyi.tracking.identity import project_root
+from hanyi.tracking.journal import Journal, Reading
+from hanyi.tracking.mirror import Store
+from hanyi.tracking.transfer import Rows, Transfer
 
 PARAMS = "model:\n  heads: 4\ntrain:\n  betas: [0.9, 0.98]\n  learning_rate: 1e-05\n"
 WIRING = """\
@@ -61,10 +65,15 @@ def rows(store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
 
 
 def record(stage: str, *messages: dict[str, Any], status: str = "FINISHED") -> None:
-    waiting: queue.SimpleQueue[recorder.Message] = queue.SimpleQueue()
+    root = project_root()
+    journal = Journal(root, stage, address.store_address(root))
     for message in [*messages, {"kind": "end", "status": status}]:
-        waiting.put({"time": 1_700_000_000_000, **message})
-    recorder.record(stage, waiting)
+        kept = message["kind"] == "artifact" and {"path": journal.keep(Path(message["path"]))}
+        journal.append({"time": 1_700_000_000_000, **message, **(kept or {})})
+    journal.close()
+    reading = Reading(journal.folder)
+    assert Transfer(reading, Rows(Store(root))).write(reading.messages())
+    reading.remove()
 
 
 def named(rows: list[Run], name: str) -> Run:
@@ -88,9 +97,8 @@ def test_stages_of_one_experiment_share_a_row(
     monkeypatch.setenv("DVC_EXP_BASELINE_REV", "c0ffee")
     (store / "curve.csv").write_text("step,loss\n")
     artifact = {"kind": "artifact", "path": str(store / "curve.csv"), "folder": "train"}
-    gone = {"kind": "artifact", "path": str(store / "gone"), "folder": ""}
     text = {"kind": "text", "text": "爱\n", "name": "samples.md"}
-    record("train", *LOSSES, TRAINED, artifact, gone, text, {"kind": "tags", "values": {"a": "b"}})
+    record("train", *LOSSES, TRAINED, artifact, text, {"kind": "tags", "values": {"a": "b"}})
     record("score", {"kind": "stage", "name": "score", "values": {"bleu": {"score": 12.5}}})
 
     run = named(rows(), "shared")
@@ -175,39 +183,50 @@ def test_many_values_of_any_name_go_in_batches(
     assert run.data.metrics["train/我的/语料 _1"] == 1.0
 
 
-def test_what_dvc_gave_from_its_cache_gets_a_row_too(rows: Project, store: Path) -> None:
-    record("train", TRAINED)
-    known = rows()[0].data.tags["git.revision"]
+def test_an_experiment_that_was_broken_off_goes_on_under_another_name(
+    rows: Project, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (store / "params.yaml").write_text(PARAMS.replace("heads: 4", "heads: 32"))
+    monkeypatch.setenv("DVC_EXP_BASELINE_REV", "c0ffee")
+    monkeypatch.setenv("DVC_EXP_NAME", "eager-elk")
+    speed = {"kind": "metrics", "values": {"tokens_per_second": 100.0}, "step": 2}
+    record("train", *LOSSES[:2], speed, status="KILLED")
+    begun = named(rows(), "eager-elk")
+    monkeypatch.setenv("DVC_EXP_NAME", "brave-fox")
+    faster = {**speed, "values": {"tokens_per_second": 200.0}, "time": 1_700_000_009_000}
+    record("train", {**LOSSES[1], "time": 1_700_000_009_000}, faster, LOSSES[2], TRAINED)
+    ended = named(rows(), "brave-fox")
+    assert ended.info.run_id == begun.info.run_id
+    assert (ended.info.run_name, ended.info.status) == ("brave-fox", "FINISHED")
+    assert history(store, ended, "train/loss") == [(1, 1.0), (2, 0.5), (4, 0.25)]
+    assert history(store, ended, "train/tokens_per_second") == [(2, 100.0)]
+    monkeypatch.setenv("DVC_EXP_NAME", "calm-cat")
+    record("train", TRAINED)  # the other one has ended well, so this is one of its own
+    assert named(rows(), "calm-cat").info.run_id != begun.info.run_id
 
-    def entry(heads: int, bleu: float | None) -> dict[str, Any]:
-        params = {
-            "model": {"heads": heads},
-            "train": {"betas": [0.9, 0.98], "learning_rate": 1e-05},
-        }
-        scores = {"metrics/score.json": {"data": {"bleu": {"score": bleu, "signature": "s"}}}}
-        return {"params": {"params.yaml": {"data": params}}, "metrics": scores if bleu else {}}
 
-    records = [
-        {"rev": "workspace", "data": entry(77, 1.0), "experiments": None},
-        {
-            "rev": "e" * 40,
-            "data": entry(4, 2.0),  # a row has these parameters, of another revision
-            "experiments": [
-                {"name": "cached-exp", "revs": [{"data": entry(4, 31.0)}]},
-                {"name": "failed-exp", "revs": [{"data": entry(2, None)}]},
-                {"name": "queued-exp", "revs": None},
-            ],
-        },
-    ]
-    assert known != "e" * 40
-    assert sync.sync(records) == ["cached-exp"]
-    assert sync.sync(records) == []
-    run = named(rows(), "cached-exp")
-    assert run.info.status == "FINISHED"
-    assert run.data.params["train.learning_rate"] == "1e-05"
-    assert run.data.metrics == {"score/bleu.score": 31.0}
-    assert run.data.tags["score/bleu.signature"] == "s"
-    assert run.data.tags["git.revision"] == "e" * 40
+def test_what_did_not_run_is_there_with_curve_and_files(
+    rows: Project, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DVC_EXP_NAME", "skipping")
+    made = store / "metrics" / "train"
+    made.mkdir()
+    (made / "curve.csv").write_text("step,valid_loss,bleu\n400,3.5,11.9\n800,2.5,44.0\n")
+    (made / "samples.md").write_text("# 爱\n")
+    wiring = WIRING.replace("outs: [model]", "outs: [model, metrics/train]")
+    (store / "dvc.yaml").write_text(wiring)
+    try:
+        record("score")
+        record("score")
+    finally:
+        shutil.rmtree(made)
+        (store / "dvc.yaml").write_text(WIRING)
+    run = named(rows(), "skipping")
+    assert history(store, run, "train/valid_loss") == [(400, 3.5), (800, 2.5)]
+    assert history(store, run, "train/bleu") == [(400, 11.9), (800, 44.0)]
+    client = MlflowClient(f"sqlite:///{store / 'mlflow.db'}")
+    listed = client.list_artifacts(run.info.run_id, "train")
+    assert [item.path for item in listed] == ["train/curve.csv", "train/samples.md"]
 
 
 def test_a_value_that_comes_back_is_the_latest_again(
@@ -218,14 +237,6 @@ def test_a_value_that_comes_back_is_the_latest_again(
         values = {"best": value}
         record("train", {"kind": "stage", "name": "train", "values": values, "time": moment + 1})
     assert named(rows(), "back").data.metrics["train/best"] == 1.0
-
-
-def test_a_line_cut_by_a_kill_is_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", ['{"kind": "text"}\n', '{"kind": "me'])
-    waiting: queue.SimpleQueue[recorder.Message] = queue.SimpleQueue()
-    recorder._read(waiting)
-    assert waiting.get() == {"kind": "text"}
-    assert waiting.get() == {"kind": "end", "status": "KILLED"}
 
 
 def test_the_store_lies_in_the_root_wherever_a_stage_runs(
@@ -242,7 +253,7 @@ def test_the_store_lies_in_the_root_wherever_a_stage_runs(
 
 
 @pytest.mark.parametrize(
-    ("address", "expected"),
+    ("given", "expected"),
     [
         (None, "sqlite:////p/mlflow.db"),
         ("sqlite:///my.db", "sqlite:////p/my.db"),
@@ -251,11 +262,11 @@ def test_the_store_lies_in_the_root_wherever_a_stage_runs(
         ("postgresql://host/db", "postgresql://host/db"),
     ],
 )
-def test_addresses(address: str | None, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_addresses(given: str | None, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    if address:
-        monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
-    assert mirror.store_address(Path("/p")) == expected
+    if given:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", given)
+    assert address.store_address(Path("/p")) == expected
 
 
 def test_without_mlflow_it_is_an_error_unless_switched_off(

@@ -1,17 +1,18 @@
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hanyi.params import read_params
-from hanyi.tracking.identity import params_digest, read_identity, upstream
+from hanyi.tracking.identity import params_digest, read_identity
 from hanyi.tracking.mirror import numbers_and_texts
+from hanyi.tracking.wiring import agrees, is_last, lock_digest, output_tags, read_wiring, upstream
 
 
 def test_upstream_follows_the_wiring(root: Path) -> None:
-    wiring = read_params(root / "dvc.yaml")
+    wiring = read_wiring(root)
     assert upstream("fetch", wiring) == []
     assert upstream("encode", wiring) == ["fetch", "prepare", "tokenizers"]
     before = ["fetch", "prepare", "tokenizers", "encode"]
@@ -22,15 +23,47 @@ def test_upstream_follows_the_wiring(root: Path) -> None:
 
 def test_upstream_understands_folders_and_settings() -> None:
     wiring: dict[str, Any] = {
-        "stages": {
-            "late": {"deps": ["out/part"], "outs": ["late"]},
-            "side": {"outs": ["side"]},
-            "early": {"outs": [{"out": {"cache": False}}], "deps": ["metrics/first.json"]},
-            "first": {"metrics": [{"metrics/first.json": {"cache": False}}]},
-            "user": {"deps": ["late"]},
-        }
+        "late": {"deps": ["out/part"], "outs": ["late"]},
+        "side": {"outs": ["side"]},
+        "early": {"outs": [{"out": {"cache": False}}], "deps": ["metrics/first.json"]},
+        "first": {"metrics": [{"metrics/first.json": {"cache": False}}]},
+        "user": {"deps": ["late"]},
     }
     assert upstream("user", wiring) == ["late", "early", "first"]
+
+
+def test_only_the_last_stage_is_last(root: Path) -> None:
+    wiring = read_wiring(root)
+    assert [name for name in wiring if is_last(name, wiring)] == ["score"]
+    assert is_last("alone", {})
+
+
+LOCK = b"""\
+schema: '2.0'
+stages:
+  train:
+    params:
+      params.yaml:
+        model: {heads: 4, dropout: 1e-05}
+        score.tokenize: auto
+    outs:
+    - {path: models/transformer, hash: md5, md5: 12345678901234567890123456789012.dir}
+    - {path: metrics/train.json, hash: md5, md5: ac7d07ccd0a1f4a5e78d327927a86dad}
+"""
+
+
+def test_the_lock_tells_digests_and_parameters() -> None:
+    assert output_tags(LOCK) == {
+        "dvc.models/transformer": "12345678901234567890123456789012.dir",
+        "dvc.metrics/train.json": "ac7d07ccd0a1f4a5e78d327927a86dad",
+    }
+    assert output_tags(b"") == {}
+    params = {"model": {"heads": 4, "dropout": 1e-05}, "score": {"tokenize": "auto"}, "check": {}}
+    assert agrees(LOCK, params)
+    assert not agrees(LOCK, {**params, "model": {"heads": 8, "dropout": 1e-05}})
+    assert not agrees(LOCK, {**params, "score": {}})
+    md5sum = subprocess.run(["md5sum"], input=LOCK, capture_output=True, check=True).stdout
+    assert lock_digest(LOCK) == md5sum.split()[0].decode()
 
 
 def test_identity_depends_on_values_not_on_layout(

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from hanyi.artifacts import digest_bytes
-from hanyi.params import flatten, read_params
+from hanyi.params import PARAMS_FILE, flatten, read_params
 
 NO_REVISION = "none"
-OUTPUTS = ("outs", "metrics", "plots")  # kinds of outputs in dvc.yaml
+GIT_SECONDS = 30
+EXPERIMENTS = "refs/exps"  # where DVC keeps the commits of experiments
 
 # Their changes are the experiment itself: parameters are part of its identity, the rest follows.
 NOT_CODE = ("params.yaml", "dvc.lock", "metrics", "data", "models")
@@ -46,22 +47,25 @@ def project_root() -> Path:
     return Path(os.environ.get("DVC_ROOT") or Path.cwd()).absolute()
 
 
-def read_identity() -> tuple[Identity, dict[str, Any]]:
-    """Read the identity from git, DVC's environment and `params.yaml`; give the parameters too.
+def read_identity(file: Path = PARAMS_FILE) -> tuple[Identity, dict[str, Any]]:
+    """Read the identity from git, DVC's environment and a parameter file; give its values too.
 
     `dvc exp run` sets DVC_EXP_BASELINE_REV and DVC_EXP_NAME for its stages, `dvc repro` does not.
     """
-    params = flatten(read_params())
-    head = _git("rev-parse", "HEAD")
+    params = flatten(read_params(file))
+    return Identity(**read_origin(), params=params_digest(params)), params
+
+
+def read_origin() -> dict[str, Any]:
+    """Give all of the identity but the parameters."""
+    head = git("rev-parse", "HEAD")
     exclude = [f":(exclude){name}" for name in NOT_CODE]
-    identity = Identity(
-        baseline=os.environ.get("DVC_EXP_BASELINE_REV") or head or NO_REVISION,
-        experiment=os.environ.get("DVC_EXP_NAME", ""),
-        params=params_digest(params),
-        branch=_git("branch", "--show-current"),  # empty while DVC runs an experiment
-        dirty=bool(head) and bool(_git("diff", "--name-only", "HEAD", "--", ".", *exclude)),
-    )
-    return identity, params
+    return {
+        "baseline": os.environ.get("DVC_EXP_BASELINE_REV") or head or NO_REVISION,
+        "experiment": os.environ.get("DVC_EXP_NAME", ""),
+        "branch": git("branch", "--show-current"),  # empty while DVC runs an experiment
+        "dirty": bool(head) and bool(git("diff", "--name-only", "HEAD", "--", ".", *exclude)),
+    }
 
 
 def params_digest(params: Mapping[str, Any]) -> str:
@@ -70,41 +74,27 @@ def params_digest(params: Mapping[str, Any]) -> str:
     return digest_bytes(json.dumps(params, sort_keys=True, default=str).encode("utf-8"))
 
 
-def upstream(stage: str, wiring: Mapping[str, Any]) -> list[str]:
-    """List the stages whose outputs lead to `stage`, from the contents of `dvc.yaml`.
-
-    Their metrics files are up to date while it runs; those of later stages are not yet.
-    """
-    stages = wiring.get("stages", {})
-    outs = {
-        name: [_path(out) for kind in OUTPUTS for out in entry.get(kind, [])]
-        for name, entry in stages.items()
-    }
-    found: list[str] = []
-    waiting = [stage]
-    while waiting:
-        deps = [_path(dep) for dep in stages.get(waiting.pop(), {}).get("deps", [])]
-        for name, paths in outs.items():
-            if name not in found and any(_leads(out, dep) for out in paths for dep in deps):
-                found.append(name)
-                waiting.append(name)
-    return [name for name in stages if name in found and name != stage]
+def experiment_revision(name: str, root: Path) -> str:
+    """Give the commit that DVC made for an experiment, or nothing before it has."""
+    listed = git("for-each-ref", "--format=%(objectname)", f"{EXPERIMENTS}/*/*/{name}", root=root)
+    return listed.partition("\n")[0]
 
 
-def _path(entry: object) -> Path:
-    # An output may carry settings: `{path: {cache: false}}`.
-    return Path(str(next(iter(entry)) if isinstance(entry, Mapping) else entry))
+def file_at(revision: str, path: Path, root: Path) -> bytes:
+    """Give a file as git has it at a revision, or nothing."""
+    return _git(root, "show", f"{revision}:./{path.as_posix()}")
 
 
-def _leads(out: Path, dep: Path) -> bool:
-    return out == dep or out in dep.parents or dep in out.parents
+def git(*arguments: str, root: Path | None = None) -> str:
+    """Give what git answers in a folder, or nothing where it has no answer."""
+    return _git(root, *arguments).decode("utf-8").strip()
 
 
-def _git(*arguments: str) -> str:
+def _git(folder: Path | None, *arguments: str) -> bytes:
+    command = ["git", *arguments]
     try:
-        done = subprocess.run(
-            ["git", *arguments], capture_output=True, check=True, text=True, timeout=10
-        )
+        return subprocess.run(
+            command, cwd=folder, capture_output=True, check=True, timeout=GIT_SECONDS
+        ).stdout
     except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip()
+        return b""

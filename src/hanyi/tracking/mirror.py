@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import platform
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -16,14 +15,22 @@ from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
 from hanyi.params import flatten
+from hanyi.tracking.address import SQLITE, is_remote, require_writable, store_address
 from hanyi.tracking.identity import Identity
+from hanyi.tracking.wiring import LOCK_TAG
+
+__all__ = ["EXPERIMENT", "NAME_TAG", "PARAMS_TAG", "SQLITE", "Mirror", "Store", "store_address"]
 
 EXPERIMENT = "hanyi"
 KEY_TAG = "hanyi.key"
 NAME_TAG = "dvc.experiment"
+BASELINE_TAG = "dvc.baseline"
 PARAMS_TAG = "params.digest"
-SQLITE = "sqlite:///"
 OPENING = 60.0  # seconds that others may take to make a fresh database
+BROKEN_OFF = ("KILLED", "FAILED")
+
+# A training that goes on passes some updates again, at another speed: the first is kept.
+TIMED = ("tokens_per_second",)
 
 # MLflow's limits for one call and for one value.
 BATCH_PARAMS = 100
@@ -31,45 +38,78 @@ BATCH_METRICS = 800
 LONGEST_VALUE = 5000
 
 Item = TypeVar("Item")
+Point = tuple[str, float, int, int]  # name, value, step, milliseconds since 1970
 
 
 class Store:
     """The project's MLflow store with its one experiment, made when it is not there."""
 
-    def __init__(self, root: Path) -> None:
-        address = store_address(root)
+    def __init__(self, root: Path, address: str | None = None) -> None:
+        address = address or store_address(root)
         (root / ".hanyi").mkdir(exist_ok=True)
         # Two processes that open a fresh database at once both try to create its tables.
         with FileLock(root / ".hanyi" / "mlflow.lock", timeout=OPENING):
+            require_writable(address)
             self.client = MlflowClient(address)
-            self._experiment = self._open_experiment(address, root)
+            self.experiment = self._open_experiment(address, root)
 
-    def run(self, identity: Identity, params: Mapping[str, Any]) -> Mirror:
-        """Give the experiment's run, which is made and described when it is not there."""
-        found = self._search(f"tags.`{KEY_TAG}` = '{identity.key}'")
-        if found:
-            self.client.update_run(found[0].info.run_id, status="RUNNING")
-            run = found[0]
-        else:
-            tags = {KEY_TAG: identity.key}
-            run = self.client.create_run(self._experiment, tags=tags, run_name=identity.name)
-        return Mirror(self.client, run, identity, params)
+    def run(
+        self, identity: Identity, params: Mapping[str, Any], begun: int | None = None
+    ) -> Mirror:
+        """Give the experiment's run, which is made and described when it is not there.
 
-    def has(self, identity: Identity) -> bool:
-        """Say whether the parameters have a row, under this name if they are a named experiment."""
-        wanted = f"tags.`{PARAMS_TAG}` = '{identity.params}'"
+        One that was broken off, with the same parameters from the same revision, is gone on with
+        under a new name: DVC gives an experiment that is run again another one.
+        """
+        found = self.find(f"tags.`{KEY_TAG}` = '{identity.key}'") or self._broken_off(identity)
+        tags = {KEY_TAG: identity.key}
+        run = found or self.client.create_run(
+            self.experiment, start_time=begun, tags=tags, run_name=identity.name
+        )
+        mirror = Mirror(self.client, run)
+        if found and found.data.tags.get(KEY_TAG) != identity.key:
+            self.client.update_run(run.info.run_id, name=identity.name)
+            mirror.tags(tags)
+        mirror.params(params)
+        mirror.tags(_identity_tags(identity))
+        return mirror
+
+    def find(self, wanted: str) -> Any | None:
+        """Give the newest run for which a filter of MLflow holds."""
+        found = self.client.search_runs(
+            [self.experiment], wanted, max_results=1, order_by=["attributes.start_time DESC"]
+        )
+        return found[0] if found else None
+
+    def row_of(self, identity: Identity, lock: str) -> Any | None:
+        """Give the run that stands for these parameters and, of its `dvc.lock`, this digest.
+
+        One with a name has its own; what a revision or the workspace holds may have been made
+        under any name.
+        """
+        if found := self.find(f"tags.`{KEY_TAG}` = '{identity.key}'"):
+            return found
+        same = f"tags.`{PARAMS_TAG}` = '{identity.params}'"
         if identity.experiment:
-            wanted += f" and tags.`{NAME_TAG}` = '{identity.experiment}'"
-        return bool(self._search(wanted))
+            return self.find(f"{same} and tags.`{NAME_TAG}` = '{identity.experiment}'")
+        if lock and (found := self.find(f"{same} and tags.`{LOCK_TAG}` = '{lock}'")):
+            return found
+        found = self.find(f"{same} and attributes.status = 'FINISHED'")
+        return None if found is None or LOCK_TAG in found.data.tags else found
 
-    def _search(self, wanted: str) -> list[Any]:
-        return list(self.client.search_runs([self._experiment], wanted, max_results=1))
+    def _broken_off(self, identity: Identity) -> Any | None:
+        same = (
+            f"tags.`{PARAMS_TAG}` = '{identity.params}'"
+            f" and tags.`{BASELINE_TAG}` = '{identity.baseline}'"
+        )
+        found = [self.find(f"{same} and attributes.status = '{status}'") for status in BROKEN_OFF]
+        known = [run for run in found if run is not None]
+        return max(known, key=lambda run: run.info.start_time, default=None)
 
     def _open_experiment(self, address: str, root: Path) -> str:
         found = self.client.get_experiment_by_name(EXPERIMENT)
         if found is None:
-            local = not address.startswith(("http:", "https:", "databricks"))
-            place = (root / "mlartifacts").as_uri() if local else None
+            place = None if is_remote(address) else (root / "mlartifacts").as_uri()
             try:
                 return str(self.client.create_experiment(EXPERIMENT, artifact_location=place))
             except MlflowException:  # another machine was quicker
@@ -80,20 +120,30 @@ class Store:
 
 
 class Mirror:
-    """One run of the store; it writes what is new."""
+    """One run of the store; it writes what is new, and counts it."""
 
-    def __init__(
-        self, client: MlflowClient, run: Any, identity: Identity, params: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, client: MlflowClient, run: Any) -> None:
         self._client = client
-        self._id = str(run.info.run_id)
+        self.id = str(run.info.run_id)
+        self.status = str(run.info.status)
+        self.written = 0  # metrics, parameters, tags and files that were not there
         self._params: dict[str, str] = dict(run.data.params)
+        self._tags: dict[str, str] = dict(run.data.tags)
         self._known = set(run.data.metrics)
         self._points: dict[str, dict[int, float]] = {}
-        self._describe(identity, params)
+        self._files: dict[str, dict[str, int]] = {}
 
-    def metrics(self, points: Sequence[tuple[str, float, int, int]]) -> None:
-        """Log points of (name, value, step, milliseconds since 1970) that are not there yet.
+    def params(self, params: Mapping[str, Any]) -> None:
+        """Log parameters that are not there yet."""
+        texts = {_key(name): str(value)[:LONGEST_VALUE] for name, value in params.items()}
+        fresh = [Param(key, text) for key, text in texts.items() if key not in self._params]
+        for batch in _batches(fresh, BATCH_PARAMS):
+            self._client.log_batch(self.id, params=batch)
+        self._params |= texts
+        self.written += len(fresh)
+
+    def metrics(self, points: Sequence[Point]) -> None:
+        """Log points that are not there yet.
 
         A stage that is run or resumed again repeats points of its own; they would show twice.
         """
@@ -102,8 +152,19 @@ class Mirror:
             key = _key(name)
             if self._is_new(key, value, step):
                 fresh.append(Metric(key, value, moment, step))
-        for batch in _batches(fresh, BATCH_METRICS):
-            self._client.log_batch(self._id, metrics=batch)
+        self._log(fresh)
+
+    def curve(self, points: Sequence[Point]) -> None:
+        """Log points of the steps at which there is none yet."""
+        names = {name for name, *_ in points}
+        steps = {name: set(self._history(_key(name))) for name in names}
+        self._log(
+            [
+                Metric(_key(name), value, moment, step)
+                for name, value, step, moment in points
+                if step not in steps[name]
+            ]
+        )
 
     def stage(self, name: str, values: Mapping[str, Any], moment: int) -> None:
         """Log a stage's nested metrics: numbers as `<stage>/<name>`, texts as tags of that name."""
@@ -113,58 +174,69 @@ class Mirror:
 
     def tags(self, tags: Mapping[str, str]) -> None:
         """Set tags of the run."""
-        pairs = [RunTag(_key(name), value[:LONGEST_VALUE]) for name, value in tags.items()]
-        for batch in _batches(pairs, BATCH_PARAMS):
-            self._client.log_batch(self._id, tags=batch)
+        texts = {_key(name): value[:LONGEST_VALUE] for name, value in tags.items()}
+        fresh = {key: text for key, text in texts.items() if self._tags.get(key) != text}
+        for batch in _batches([RunTag(*pair) for pair in fresh.items()], BATCH_PARAMS):
+            self._client.log_batch(self.id, tags=batch)
+        self._tags |= fresh
+        self.written += len(fresh)
+
+    def tag(self, name: str) -> str:
+        """Give a tag of the run, or nothing."""
+        return self._tags.get(name, "")
 
     def artifact(self, path: Path, folder: str) -> None:
         """Copy a file into the run's artifacts."""
-        self._client.log_artifact(self._id, str(path), folder or None)
+        self._client.log_artifact(self.id, str(path), folder or None)
+        self.written += 1
+        self._files.get(folder, {})[path.name] = path.stat().st_size
+
+    def missing_artifact(self, path: Path, folder: str) -> None:
+        """Copy a file into the run's artifacts unless one of its name and size is there."""
+        if folder not in self._files:
+            listed = self._client.list_artifacts(self.id, folder)
+            self._files[folder] = {Path(item.path).name: item.file_size or 0 for item in listed}
+        if self._files[folder].get(path.name) != path.stat().st_size:
+            self.artifact(path, folder)
 
     def text(self, text: str, name: str) -> None:
         """Write a text into the run's artifacts."""
-        self._client.log_text(self._id, text, name)
+        self._client.log_text(self.id, text, name)
+        self.written += 1
 
-    def finish(self, status: str) -> None:
+    def begin(self) -> None:
+        """Set the state of the run to RUNNING."""
+        if self.status != "RUNNING":
+            self._client.update_run(self.id, status="RUNNING")
+            self.status = "RUNNING"
+
+    def finish(self, status: str, moment: int) -> None:
         """Set the state of the run: FINISHED, FAILED or KILLED."""
-        self._client.set_terminated(self._id, status)
+        self._client.set_terminated(self.id, status, moment)
+        self.status = status
 
-    def _describe(self, identity: Identity, params: Mapping[str, Any]) -> None:
-        texts = {_key(name): str(value)[:LONGEST_VALUE] for name, value in params.items()}
-        fresh = [Param(key, text) for key, text in texts.items() if key not in self._params]
-        for batch in _batches(fresh, BATCH_PARAMS):
-            self._client.log_batch(self._id, params=batch)
-        tags = {
-            "mlflow.source.git.commit": identity.baseline,
-            "git.revision": identity.baseline,
-            "git.branch": identity.branch,
-            "git.dirty": str(identity.dirty).lower(),
-            NAME_TAG: identity.experiment,
-            PARAMS_TAG: identity.params,
-            "host": platform.node(),
-        }
-        self.tags({name: value for name, value in tags.items() if value})
+    def _log(self, fresh: Sequence[Metric]) -> None:
+        for batch in _batches(fresh, BATCH_METRICS):
+            self._client.log_batch(self.id, metrics=batch)
+        for metric in fresh:
+            self._known.add(metric.key)
+            self._points.setdefault(metric.key, {})[metric.step] = metric.value
+        self.written += len(fresh)
 
     def _is_new(self, key: str, value: float, step: int) -> bool:
-        if key not in self._known:
+        there = self._history(key).get(step)
+        if there is None:
             return True
+        return not (_same(there, value) or key.rpartition("/")[2] in TIMED)
+
+    def _history(self, key: str) -> dict[int, float]:
+        if key not in self._known:
+            return {}
         if key not in self._points:
-            history = self._client.get_metric_history(self._id, key)
+            history = self._client.get_metric_history(self.id, key)
             history.sort(key=lambda point: point.timestamp)
             self._points[key] = {point.step: point.value for point in history}
-        return self._points[key].get(step) != value
-
-
-def store_address(root: Path) -> str:
-    """Give the store's address: MLFLOW_TRACKING_URI, or a database in the project's root.
-
-    A relative database file counts from the root, not from where a stage happens to run.
-    """
-    address = os.environ.get("MLFLOW_TRACKING_URI") or f"{SQLITE}mlflow.db"
-    file = address.removeprefix(SQLITE)
-    if file == address or not file or file.startswith(("/", ":")):
-        return address
-    return f"{SQLITE}{root / file}"
+        return self._points[key]
 
 
 def numbers_and_texts(values: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, str]]:
@@ -177,6 +249,23 @@ def numbers_and_texts(values: Mapping[str, Any]) -> tuple[dict[str, float], dict
         elif value is not None:
             texts[name] = str(value)
     return numbers, texts
+
+
+def _identity_tags(identity: Identity) -> dict[str, str]:
+    tags = {
+        "mlflow.source.git.commit": identity.baseline,
+        "git.revision": identity.baseline,
+        "git.branch": identity.branch,
+        "git.dirty": str(identity.dirty).lower(),
+        BASELINE_TAG: identity.baseline,
+        NAME_TAG: identity.experiment,
+        PARAMS_TAG: identity.params,
+    }
+    return {name: value for name, value in tags.items() if value}
+
+
+def _same(one: float, other: float) -> bool:
+    return one == other or (math.isnan(one) and math.isnan(other))
 
 
 def _key(name: str) -> str:

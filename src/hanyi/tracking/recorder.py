@@ -1,33 +1,36 @@
-"""The recorder: a process beside each stage that writes what it is handed into MLflow.
+"""The recorder: one process beside all stages of a project that moves journals into MLflow.
 
-`open_tracker` starts it as `python -m hanyi.tracking.recorder STAGE`. It reads one JSON message a
-line from its standard input and ends with it; when that ends without a last word, the stage was
-killed, and the run is marked so. After the first failure it says so in one line and gives up.
+The first stage starts it as `python -m hanyi.tracking.recorder ROOT`; it ends when no stage writes
+and no `dvc` that ran one lives. A store that fails is left alone for a while and then tried again
+with all of the journal; what it has not taken when a stage ends stays for `hanyi publish`.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import queue
 import sys
-import threading
 import time
-from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from textwrap import shorten
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hanyi.errors import HanyiError
-from hanyi.params import read_params
-from hanyi.tracking.identity import project_root, read_identity, upstream
-from hanyi.tracking.tracker import KILLED
+from filelock import Timeout
+
+from hanyi.errors import ArtifactError, HanyiError
+from hanyi.tracking.address import why
+from hanyi.tracking.journal import Message, Reading, find_journals
+from hanyi.tracking.tracker import recorder_lock
 
 if TYPE_CHECKING:
-    from hanyi.tracking.mirror import Mirror
+    from hanyi.tracking.transfer import Rows, Transfer
 
-LONGEST_REASON = 160  # characters; MLflow quotes whole requests
-GATHER = 2.0  # seconds between two batches while a stage runs
+LOOK_EVERY = 0.1  # seconds
+GATHER = 2.0  # seconds between two batches of a stage that runs
+PROBES = 1.0  # seconds for which others may look whether the lock is held
+COMMITS = 3.0  # seconds for DVC to commit an experiment after its last stage
+REST = 10  # times as long as a failure took, its store is left alone
+LEAST_REST = 1.0  # seconds
 
 # A server that is dead or slow costs seconds, and nothing leaves the machine unasked.
 SETTINGS = {
@@ -37,89 +40,165 @@ SETTINGS = {
     "DO_NOT_TRACK": "true",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_LOGGING_LEVEL": "CRITICAL",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
 }
 
-Message = Mapping[str, Any]
-LOST: Message = {"kind": "end", "status": KILLED}
+
+@dataclass
+class Watched:
+    """A journal, and how far it is written."""
+
+    journal: Reading
+    transfer: Transfer | None = None
+    waiting: list[Message] = field(default_factory=list)  # read, and not yet written
+    due: float = 0.0  # when to write the next batch
+    left: bool = False  # to `hanyi publish`
+
+    @property
+    def ended(self) -> bool:
+        """Tell whether the stage has said its last word."""
+        return bool(self.waiting) and self.waiting[-1]["kind"] == "end"
+
+    def again(self) -> None:
+        """Begin with its first message again; the store may have lost any of them."""
+        self.transfer, self.waiting, self.due = None, [], 0.0
+        self.journal.rewind()
 
 
-def record(stage: str, messages: queue.SimpleQueue[Message]) -> None:
-    """Write messages into the experiment's run until the stage ends."""
-    from hanyi.tracking.mirror import Store
+@dataclass(frozen=True)
+class Rest:
+    """How long a store is left alone, and why."""
 
-    identity, params = read_identity()
-    mirror = Store(project_root()).run(identity, params)
-    _write(mirror, stage, _skipped(stage))
-    ended = False
-    while not ended:
-        batch = _gather(messages)
-        ended = batch[-1]["kind"] == "end"
-        _write(mirror, stage, batch)
+    until: float
+    reason: str
 
 
-def _write(mirror: Mirror, stage: str, messages: Sequence[Message]) -> None:
-    # Points of all messages go in one call; a training sends several each second.
-    mirror.metrics(
-        [
-            (f"{stage}/{key}", value, message["step"], message["time"])
-            for message in messages
-            if message["kind"] == "metrics"
-            for key, value in message["values"].items()
-        ]
-    )
-    for message in messages:
-        kind = message["kind"]
-        if kind == "stage":
-            mirror.stage(message["name"], message["values"], message["time"])
-        elif kind == "tags":
-            mirror.tags(message["values"])
-        elif kind == "artifact" and Path(message["path"]).exists():
-            mirror.artifact(Path(message["path"]), message["folder"])
-        elif kind == "text":
-            mirror.text(message["text"], message["name"])
-        elif kind == "end":
-            mirror.finish(message["status"])
+class Recorder:
+    """Moves journals as they grow."""
 
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._watched: dict[Path, Watched] = {}
+        self._rows: dict[str, Rows] = {}  # by address of the store
+        self._rests: dict[str, Rest] = {}  # stores that are left alone
+        self._parents: set[int] = set()  # processes of dvc whose stages came by
+        self._unlocked: dict[str, Transfer] = {}  # rows whose dvc.lock is to come
 
-def _skipped(stage: str) -> list[Message]:
-    # DVC does not run what is unchanged, but the row shall show the metrics of every stage.
-    wiring = Path("dvc.yaml")
-    if not wiring.exists():
-        return []
-    found: list[Message] = []
-    for name in upstream(stage, read_params(wiring)):
-        path = Path("metrics") / f"{name}.json"
+    def run(self) -> None:
+        """Work until nobody writes and nobody is about to."""
+        while self._round() or any(map(_lives, self._parents)):
+            time.sleep(LOOK_EVERY)
+        self._tag_locks()
+
+    def _round(self) -> bool:
+        for folder in find_journals(self._root):
+            if folder not in self._watched:
+                self._watch(folder)
+        more = [self._work(watched) for watched in self._watched.values()]
+        return any(more)
+
+    def _watch(self, folder: Path) -> None:
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        found.append({"kind": "stage", "name": name, "values": values, "time": _now()})
-    return found
+            journal = Reading(folder)
+        except ArtifactError:  # of another version, which `hanyi publish` tells
+            return
+        self._parents.add(journal.parent)
+        left = bool(journal.fault()) and not journal.in_use()
+        self._watched[folder] = Watched(journal, left=left)
+
+    def _work(self, watched: Watched) -> bool:
+        """Take one journal on; tell whether there is more to come."""
+        if watched.left or not watched.journal.folder.exists():
+            return False
+        if not watched.ended:
+            watched.waiting += watched.journal.messages()
+        begun = time.monotonic()
+        rest = self._rests.get(watched.journal.address)
+        if rest and begun < rest.until:
+            return self._leave(watched, rest.reason)
+        idle = watched.transfer is not None and not watched.waiting
+        if not watched.ended and (idle or begun < watched.due):
+            return True
+        try:
+            return not self._write(watched)
+        except HanyiError:  # unreadable parameters: the stage itself says so
+            watched.journal.remove()
+            return False
+        except Exception as error:  # noqa: BLE001 - whatever happens, the stages go on
+            return self._fail(watched, error, time.monotonic() - begun)
+
+    def _write(self, watched: Watched) -> bool:
+        from hanyi.tracking.mirror import Store
+        from hanyi.tracking.transfer import Rows, Transfer
+
+        journal = watched.journal
+        if journal.address not in self._rows:
+            self._rows[journal.address] = Rows(Store(self._root, journal.address))
+        if watched.transfer is None:
+            watched.transfer = Transfer(journal, self._rows[journal.address])
+        over = watched.transfer.write(watched.waiting)
+        watched.waiting, watched.due = [], time.monotonic() + GATHER
+        if self._rests.pop(journal.address, None):  # it takes what it did not, too
+            for other in self._watched.values():
+                other.left = other.left and other.journal.address != journal.address
+        journal.recover()
+        if over:
+            journal.remove()
+            if journal.parent:
+                self._unlocked[watched.transfer.identity.key] = watched.transfer
+        return over
+
+    def _fail(self, watched: Watched, error: Exception, took: float) -> bool:
+        address = watched.journal.address
+        reason = why(address, error)
+        self._rests[address] = Rest(time.monotonic() + max(LEAST_REST, REST * took), reason)
+        self._rows.pop(address, None)
+        more = self._leave(watched, reason)
+        for other in self._watched.values():
+            if other.journal.address == address:
+                other.again()
+        return more
+
+    def _leave(self, watched: Watched, reason: str) -> bool:
+        """Leave a journal where it is, for good if its stage has ended."""
+        watched.left = watched.ended
+        if not watched.journal.fault():
+            watched.journal.fail(reason)
+        return not watched.left
+
+    def _tag_locks(self) -> None:
+        if not self._unlocked:
+            return
+        from hanyi.tracking.transfer import tag_lock
+
+        deadline = time.monotonic() + COMMITS
+        waiting = list(self._unlocked.values())
+        with suppress(Exception):  # `hanyi publish` does it
+            while waiting and time.monotonic() < deadline:
+                waiting = [one for one in waiting if not tag_lock(one, self._root)]
+                time.sleep(LOOK_EVERY)
 
 
-def _gather(messages: queue.SimpleQueue[Message]) -> list[Message]:
-    batch = [messages.get()]
-    deadline = time.monotonic() + GATHER
-    while batch[-1]["kind"] != "end" and (message := _next(messages, deadline)):
-        batch.append(message)
-    return batch
+def serve(root: Path) -> None:
+    """Record until nothing is left to record, unless another process does so."""
+    while True:
+        try:
+            with recorder_lock(root).acquire(timeout=PROBES):
+                Recorder(root).run()
+        except Timeout:
+            return
+        # A stage that began meanwhile has seen the lock held, and counts on us.
+        if not any(is_new(folder) for folder in find_journals(root)):
+            return
 
 
-def _next(messages: queue.SimpleQueue[Message], deadline: float) -> Message | None:
+def is_new(folder: Path) -> bool:
+    """Tell whether a journal waits for a recorder, and not for `hanyi publish`."""
     try:
-        return messages.get(timeout=max(0.0, deadline - time.monotonic()))
-    except queue.Empty:
-        return None
-
-
-def _read(messages: queue.SimpleQueue[Message]) -> None:
-    try:
-        for line in sys.stdin:
-            messages.put(json.loads(line))
-    except ValueError:  # the stage was killed in the middle of a line
-        pass
-    finally:
-        messages.put(LOST)
+        journal = Reading(folder)
+    except ArtifactError:
+        return False
+    return journal.in_use() or not journal.fault()
 
 
 def prepare_mlflow() -> None:
@@ -128,27 +207,24 @@ def prepare_mlflow() -> None:
         os.environ.setdefault(name, value)
 
 
-def _now() -> int:
-    return int(time.time() * 1000)
+def _lives(process: int) -> bool:
+    if not process:
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's, by now
+        return False
+    # A killed one whose parent never asks for its exit code.
+    stat = Path(f"/proc/{process}/stat")
+    return not (stat.exists() and stat.read_bytes().rpartition(b")")[2].split()[:1] == [b"Z"])
 
 
 def main() -> None:
-    """Record the stage named on the command line, whatever the state of the store."""
-    stage = sys.argv[1]
+    """Record for the project whose root is named on the command line."""
     prepare_mlflow()
-    messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
-    # A thread keeps the pipe empty: a slow server must never make the stage wait to write.
-    threading.Thread(target=_read, args=(messages,), daemon=True).start()
-    import hanyi.tracking.mirror  # noqa: F401 - a broken MLflow keeps its traceback
-
-    try:
-        record(stage, messages)
-    except HanyiError:
-        return  # unreadable parameters: the stage itself says so
-    except Exception as error:  # noqa: BLE001 - the mirror must not hurt the stage, whatever happens
-        reason = str(error) or type(error).__name__
-        reason = shorten(reason, LONGEST_REASON, placeholder=" ...")
-        sys.stderr.write(f"{stage}: warning: tracking is off for this stage: {reason}\n")
+    serve(Path(sys.argv[1]))
 
 
 if __name__ == "__main__":
