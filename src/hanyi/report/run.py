@@ -12,12 +12,14 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from hanyi.artifacts import parse_metrics
 from hanyi.errors import ArtifactError, ParamsError
 from hanyi.params import PARAMS_FILE
 
 METRICS = Path("metrics")
+REMEDY = "mend it or run `dvc repro`"
 STAGES = ("prepare", "encode", "train", "decode", "score")
 CURVE = METRICS / "train/curve.csv"
 FUNNEL = METRICS / "prepare/funnel.csv"
@@ -110,7 +112,7 @@ def read_yaml(data: bytes, where: Path = PARAMS_FILE) -> dict[str, Any]:
     """Read parameters as they are written, without a look at what they mean."""
     loaded = YAML(typ="safe", pure=True).load(data.decode("utf-8"))
     if not isinstance(loaded, dict):
-        raise ArtifactError(where, type(loaded).__name__, "a mapping of sections", "mend it")
+        raise ArtifactError(where, type(loaded).__name__, "a mapping of sections", REMEDY)
     return loaded
 
 
@@ -120,7 +122,10 @@ def _parsed(read: Read, path: Path, parse: Callable[[bytes, Path], Any], lacking
     except FileNotFoundError:
         lacking.append(path.as_posix())
         return None
-    return parse(data, path)
+    try:
+        return parse(data, path)
+    except (UnicodeDecodeError, YAMLError, csv.Error, pa.ArrowInvalid) as error:
+        raise ArtifactError(path, str(error), "what a stage or a person wrote", REMEDY) from None
 
 
 def _metrics(data: bytes, path: Path) -> dict[str, Any]:
