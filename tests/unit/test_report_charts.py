@@ -75,21 +75,25 @@ def test_any_range_is_drawn(points: list[tuple[float, float]]) -> None:
 
 def test_nothing_gives_nothing() -> None:
     assert not lines("t", [Series("a", [], "now")], "x", mark=None)
-    assert not columns("t", [], [Bars("a", [], "now")], "x", None)
+    assert not columns("t", [], [Bars("a", [], "now")], "x", counts=[], highest=100)
 
 
 def test_bars_are_as_high_as_their_values() -> None:
     bars = [Bars("baseline", [10, None, 40], "before"), Bars("now", [20, 30, 100], "now")]
-    figure = drawn(columns("chrF", ["0", "1-4", "5+"], bars, "words", 100))
+    figure = drawn(
+        columns("chrF", ["0", "1-4", "5+"], bars, "words", counts=[7, 8, 9000], highest=100)
+    )
     whole = HEIGHT - BOTTOM - TOP
     heights = [round(100 * float(one.get("height", "")) / whole) for one in figure.iter("rect")]
     assert heights == [10, 40, 20, 30, 100]
     places = [float(one.get("x", "")) for one in figure.iter("rect")]
     assert places[0] < places[2] < places[3] < places[1] < places[4]
+    counts = [one.text for one in figure.iter("text") if one.get("class") == "count"]
+    assert counts == ["7", "8", "9,000"]
 
 
 def test_labels_are_text() -> None:
     figure = drawn(lines(ODD, [Series(ODD, [(1, 2)], "now")], ODD, mark=None))
     assert figure.find("figcaption").text == ODD  # type: ignore[union-attr]
-    figure = drawn(columns(ODD, [ODD], [Bars(ODD, [1.0], "now")], ODD, None))
+    figure = drawn(columns(ODD, [ODD], [Bars(ODD, [1.0], "now")], ODD, counts=[1], highest=2))
     assert {one.text for one in figure.iter("text")} >= {ODD}

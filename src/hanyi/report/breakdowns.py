@@ -11,7 +11,7 @@ from hanyi.report.charts import Bars, columns
 from hanyi.report.elements import Head, Markup, charts, details, joined, section, table
 from hanyi.report.run import Rows, Run
 
-ALL_OF_IT = 100.0  # scores and percents
+HIGHEST = 100.0  # of scores and percents
 PERCENTS = {"precision", "recall", "f1"}
 
 
@@ -23,6 +23,7 @@ class Breakdown(NamedTuple):
     key: str
     axis: str
     drawn: str
+    counted: str
     shown: Mapping[str, str]
 
 
@@ -35,14 +36,18 @@ WORDS = {
     "recall": "recall, %",
     "f1": "F1, %",
 }
+SHOWN = {"rows": "rows", "reference": "words"}
 BREAKDOWNS = (
-    Breakdown("lengths", "chrF by length", "src_words", "words of the source", "chrf", SCORED),
+    Breakdown(
+        "lengths", "chrF by length", "src_words", "words of the source", "chrf", "rows", SCORED
+    ),
     Breakdown(
         "rarest",
         "chrF by the rarest word of the reference",
         "occurrences",
         "occurrences in train",
         "chrf",
+        "rows",
         SCORED,
     ),
     Breakdown(
@@ -51,6 +56,7 @@ BREAKDOWNS = (
         "occurrences",
         "occurrences in train",
         "f1",
+        "reference",
         WORDS,
     ),
 )
@@ -64,7 +70,7 @@ def breakdowns(run: Run, before: Run | None) -> Markup:
         then = before.tables.get(one.name, ()) if before else ()
         figures.append(_drawn(one, now, then))
         if now:
-            tables.append(details(one.title, _told(one, now, then)))
+            tables.append(details(f"Table: {one.title}", _told(one, now, then)))
     return section(
         "breakdowns",
         "By length and by frequency of words",
@@ -107,7 +113,9 @@ def _drawn(one: Breakdown, now: Rows, then: Rows) -> str:
     bars = [Bars("now", _values(one, now, groups), "now")]
     if then:
         bars.insert(0, Bars("baseline", _values(one, then, groups), "before"))
-    return columns(one.title, groups, bars, one.axis, ALL_OF_IT)
+    counts = [int(row[one.counted]) for row in now]
+    axis = f"{one.axis}, and {SHOWN[one.counted]}"
+    return columns(one.title, groups, bars, axis, counts=counts, highest=HIGHEST)
 
 
 def _values(one: Breakdown, rows: Rows, groups: Sequence[str]) -> list[float | None]:

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
-WIDTH, HEIGHT = 360, 210  # units of the drawing, about pixels on a phone
-LEFT, RIGHT, TOP, BOTTOM = 44, 8, 10, 34  # of them around what is drawn
+WIDTH, HEIGHT = 360, 222  # units of the drawing, about pixels on a phone
+LEFT, RIGHT, TOP, BOTTOM = 44, 8, 10, 48  # of them around what is drawn
 TICKS = 4  # about so many steps of an axis
 STEPS = (1, 2, 2.5, 5, 10)
 GROUP = 0.8  # share of the width of a group that its bars fill
 LETTER = 6.2  # width of a character
 DOTTED = 20  # points of a line that get a dot each, at most
-GAP = 12  # beside a label of the axis
+LINE = 14  # height of a line of text
 
 
 class Series(NamedTuple):
@@ -64,17 +64,22 @@ def lines(
                 f'<circle class="{one.style}" cx="{_number(x)}" cy="{_number(y)}" r="2.5">'
                 f"<title>{told}</title></circle>"
             )
-    return _figure(title, parts, x_label, [(one.label, one.style) for one in drawn])
+    return _figure(title, parts, x_label, HEIGHT - LINE, [(one.label, one.style) for one in drawn])
 
 
 def columns(
-    title: str, groups: Sequence[str], bars: Sequence[Bars], x_label: str, highest: float | None
+    title: str,
+    groups: Sequence[str],
+    bars: Sequence[Bars],
+    x_label: str,
+    *,
+    counts: Sequence[int],
+    highest: float,
 ) -> str:
-    """Draw bars side by side for each group; `highest` ends the axis."""
-    values = [value for one in bars for value in one.values if value is not None]
-    if not values:
+    """Draw bars side by side for each group, over the count of the group, up to `highest`."""
+    if not groups:
         return ""
-    up = _axis(0, highest or max(values))
+    up = _axis(0, highest)
     width = (WIDTH - LEFT - RIGHT) / len(groups)
     each = width * GROUP / len(bars)
     parts = list(_grid(up))
@@ -90,9 +95,11 @@ def columns(
                 f' width="{_number(each * 0.94)}" height="{_number(HEIGHT - BOTTOM - y)}">'
                 f"<title>{told}</title></rect>"
             )
-    middles = [LEFT + width * (place + 0.5) for place in range(len(groups))]
-    parts += _labels(zip(middles, groups, strict=True), every=_spacing(groups, width))
-    return _figure(title, parts, x_label, [(one.label, one.style) for one in bars])
+    labels = [[group, f"{count:,}"] for group, count in zip(groups, counts, strict=True)]
+    every = math.ceil((max(len(text) for both in labels for text in both) * LETTER + 6) / width)
+    for place in range(0, len(groups), every):
+        parts += _label(LEFT + width * (place + 0.5), *labels[place])
+    return _figure(title, parts, x_label, HEIGHT, [(one.label, one.style) for one in bars])
 
 
 class _Axis(NamedTuple):
@@ -133,37 +140,29 @@ def _grid(axis: _Axis) -> Iterator[str]:
 
 
 def _under(axis: _Axis) -> Iterator[str]:
-    yield from _labels(((_x(axis, tick), _tick(tick)) for tick in axis.ticks), every=1)
+    for tick in axis.ticks:
+        yield from _label(_x(axis, tick), _tick(tick))
 
 
-def _labels(places: Iterator[tuple[float, str]], every: int) -> Iterator[str]:
-    for number, (x, label) in enumerate(places):
-        if number % every == 0:
-            yield (
-                f'<text x="{_number(x)}" y="{HEIGHT - BOTTOM + 14}" text-anchor="middle">'
-                f"{escape(label)}</text>"
-            )
-
-
-def _spacing(labels: Sequence[str], width: float) -> int:
-    """Give which part of the labels fits: every one, every second, ..."""
-    return math.ceil((max(map(len, labels)) * LETTER + GAP / 2) / width)
+def _label(x: float, *lines: str) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        y = HEIGHT - BOTTOM + LINE * (number + 1)
+        kind = ' class="count"' if number else ""
+        yield f'<text{kind} x="{_number(x)}" y="{y}" text-anchor="middle">{escape(line)}</text>'
 
 
 def _figure(
-    title: str, parts: Sequence[str], x_label: str, legend: Sequence[tuple[str, str]]
+    title: str, parts: Sequence[str], x_label: str, height: int, legend: Sequence[tuple[str, str]]
 ) -> str:
     bottom = (
-        f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 4}" text-anchor="end">{escape(x_label)}</text>'
+        f'<text x="{WIDTH - RIGHT}" y="{height - 4}" text-anchor="end">{escape(x_label)}</text>'
     )
-    keys = "".join(
-        f'<span><i class="{style}"></i>{escape(label)}</span>' for label, style in legend
-    )
+    keys = (f'<span><i class="{style}"></i>{escape(label)}</span>' for label, style in legend)
+    below = f'<div class="legend">{"".join(keys)}</div>' if len(legend) > 1 else ""
     return (
         f"<figure><figcaption>{escape(title)}</figcaption>"
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
-        f"{''.join(parts)}{bottom}</svg>"
-        f'<div class="legend">{keys}</div></figure>'
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
+        f"{''.join(parts)}{bottom}</svg>{below}</figure>"
     )
 
 

@@ -37,7 +37,7 @@ th, td { padding: .25rem 1.1rem .25rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid var(--line); }
 th { font-weight: 600; white-space: nowrap; } .n { text-align: right; white-space: nowrap; }
 tbody tr:last-child td { border-bottom: 0; }
-td:last-child { min-width: 10rem; } td.n:last-child { min-width: 0; }
+td:last-child { min-width: 15rem; } td.n:last-child { min-width: 0; }
 td code { white-space: pre-wrap; overflow-wrap: anywhere; }
 code { font: .9em ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 td mark { background: var(--ins); color: inherit; border-radius: .2rem; padding: 0 .2rem; }
@@ -48,7 +48,7 @@ td mark { background: var(--ins); color: inherit; border-radius: .2rem; padding:
   gap: 1rem 2rem; margin: .8rem 0; }
 figure { margin: 0; min-width: 0; } figcaption { font-weight: 600; }
 svg { display: block; width: 100%; height: auto; max-width: 34rem; }
-svg text { fill: var(--soft); font-size: 11px; }
+svg text { fill: var(--soft); font-size: 11px; } svg .count { font-size: 10px; opacity: .8; }
 svg .grid { stroke: var(--line); stroke-width: 1; } svg .mark { stroke: var(--soft);
   stroke-width: 1; stroke-dasharray: 3 3; }
 svg polyline { fill: none; stroke-width: 2; stroke-linejoin: round; }
