@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,7 +61,8 @@ def _read_revision(path: Path, revision: str) -> bytes:
     from dvc.scm import RevError
 
     try:
-        with dvc.api.open(path.as_posix(), rev=revision, mode="rb") as file:
+        # Of a revision, DVC takes paths from the top of the repository.
+        with dvc.api.open(f"{_below_top()}{path.as_posix()}", rev=revision, mode="rb") as file:
             return bytes(file.read())
     except RevError:
         raise ParamsError(
@@ -77,6 +79,15 @@ def _read_revision(path: Path, revision: str) -> bytes:
             f"fetch it (`dvc fetch --all-commits`), or build it there (`git switch {revision}` and "
             "`dvc repro`)",
         ) from None
+
+
+def _below_top() -> str:
+    """Give where the project lies in its repository, such as `translation/`."""
+    command = ["git", "rev-parse", "--show-prefix"]
+    try:
+        return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""  # DVC tells
 
 
 def _require_same_references(pairs: Sequence[Pair], prepared: Path, revision: str) -> None:
