@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from hanyi.cli.rows.reading import Line
 
 
-def typed_lines(language: str) -> Iterator[Line]:
+def typed_lines(languages: str) -> Iterator[Line]:
     """Give each line that a person types, until an empty one or the end of input (Ctrl-D)."""
     import readline  # noqa: F401  lets `input` edit lines and remember them
 
-    prompt = f"{language} > "
+    prompt = f"{languages}> "
     sys.stderr.write("An empty line or Ctrl-D ends.\n")
     number = 0
     while True:

@@ -86,7 +86,7 @@ def translate(
         translator = load_translator(model, tokenizers, device, beams, n_best)
         pair = translator.languages
         with open_output(output) as out:
-            rows = feed.rows(f"{pair.src} → {pair.tgt}" if pair else "text")
+            rows = feed.rows(f"{pair.src}-{pair.tgt}" if pair else "text")
             if stream:
                 write_streams(translator, rows, wanted, out)
                 return
