@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from hanyi.decoding.config import SearchConfig
     from hanyi.decoding.ensemble import Model
     from hanyi.decoding.jobs import Job, Report
+    from hanyi.decoding.sentences import Sentence
+
+
+Cache = TypeVar("Cache", bound=Rows)
 
 
 class WatchedCache:
@@ -63,25 +67,38 @@ class WatchedEngine:
 
     def _translate(self, job: Job, config: SearchConfig) -> list[Hypothesis]:
         device = next(self.model.parameters()).device
-        sentence = job.sentence(config)
-        watch = Watch(sentence, config, device) if config.method == "beam" else None
-        model_step = self.model.step_attending if config.uses_attention else self.model.step
-
-        def step(tokens: Tensor, cache: WatchedCache) -> Tensor:
-            if watch and watch.length:
-                origins = range(len(tokens)) if cache.origins is None else cache.origins
-                watch.goes_on(origins, tokens.tolist())
-            cache.origins = None
-            logits = model_step(tokens, cache.cache)
-            if watch:
-                watch.sees(next_log_probs(logits))
-            return logits
-
+        step = self.model.step_attending if config.uses_attention else self.model.step
         memory = self.model.encode(torch.tensor([[*job.source, EOS]], device=device))
-        cache = WatchedCache(self.model.start(memory, config.beams))
-        found = search(step, cache, [sentence], config, device)
-        require_numbers(found)
-        if watch:
-            watch.is_over()
+        cache = self.model.start(memory, config.beams)
+        sentence = job.sentence(config)
+        if config.method != "beam":
+            found = search(step, cache, [sentence], config, device)[0]
+        else:
+            found, watch = watched_search(step, cache, sentence, config, device)
             self.watches.append(watch)
-        return found[0]
+        require_numbers([found])
+        return found
+
+
+def watched_search(
+    step: Callable[[Tensor, Cache], Tensor],
+    cache: Cache,
+    sentence: Sentence,
+    config: SearchConfig,
+    device: torch.device,
+) -> tuple[list[Hypothesis], Watch]:
+    """Search as `search` does for one sentence, and give what was watched too."""
+    watch = Watch(sentence, config, device)
+
+    def watched_step(tokens: Tensor, watched: WatchedCache) -> Tensor:
+        if watch.length:
+            origins = range(len(tokens)) if watched.origins is None else watched.origins
+            watch.goes_on(origins, tokens.tolist())
+        watched.origins = None
+        logits = step(tokens, cache)
+        watch.sees(next_log_probs(logits))
+        return logits
+
+    found = search(watched_step, WatchedCache(cache), [sentence], config, device)[0]
+    watch.is_over()
+    return found, watch
