@@ -6,16 +6,17 @@ import tempfile
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from hanyi.artifacts import digest_path
 from hanyi.errors import ArtifactError
-from hanyi.tracking.mirror import SQLITE, store_address
+from hanyi.tracking.address import SQLITE, store_address
 from hanyi.tracking.recorder import prepare_mlflow
 from hanyi.translator.folders import ModelFolder, in_directory
 from hanyi.translator.revisions import KEPT
 
-BUNDLE = Path("artifacts/bundle")
-"""Where the artifacts of a registered model hold what `in_directory` finds."""
+BUNDLE = "artifacts/bundle"
+"""Where a registered model holds what `in_directory` finds; beside it lies code, for others."""
 
 
 def from_mlflow(uri: str, project: Path, tokenizers: Path | None = None) -> ModelFolder:
@@ -33,23 +34,30 @@ def from_mlflow(uri: str, project: Path, tokenizers: Path | None = None) -> Mode
     kept = project / KEPT
     kept.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=kept, prefix=".download-") as room:
-        root = _download(uri, store, room)
-        model = root / BUNDLE if (root / BUNDLE).is_dir() else root
+        model = _download(uri, store, Path(room))
         folder = kept / digest_path(model)
         if not folder.is_dir():
-            with suppress(FileExistsError):  # another process was faster
+            with suppress(OSError):  # another process was faster
                 model.rename(folder)
     return replace(in_directory(folder, tokenizers), source=uri)
 
 
-def _download(uri: str, store: str, room: str) -> Path:
+def _download(uri: str, store: str, room: Path) -> Path:
+    """Download what is needed of a model: the bundle, if it has one."""
     import mlflow  # two seconds
 
+    mlflow.set_tracking_uri(store)
     try:
-        mlflow.set_tracking_uri(store)
-        return Path(mlflow.artifacts.download_artifacts(artifact_uri=uri, dst_path=room))
-    except Exception as error:  # noqa: BLE001  each kind of store raises its own
-        raise _not_found(uri, str(error)) from None
+        return _load(mlflow, f"{uri}/{BUNDLE}", room / "bundle")
+    except Exception:  # noqa: BLE001  each kind of store raises its own
+        try:
+            return _load(mlflow, uri, room / "model")
+        except Exception as error:  # noqa: BLE001
+            raise _not_found(uri, str(error)) from None
+
+
+def _load(mlflow: Any, uri: str, room: Path) -> Path:
+    return Path(mlflow.artifacts.download_artifacts(artifact_uri=uri, dst_path=str(room)))
 
 
 def _not_found(uri: str, reason: str) -> ArtifactError:
