@@ -239,7 +239,7 @@ def test_a_lock_that_is_not_up_to_date_is_caught(
 def test_a_lock_that_hangs_together_no_more_is_caught(capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree("data")  # a runner has none
     here = digest_of("data/prepared")
-    relock(here, f"md5: {'0' * 32}.dir")
+    relock(here, f"md5: {'ab' * 16}.dir")
     _, bad = gate(capsys, "--lock")
     assert [row[1] for row in bad] == ["decode"]
     assert "it was run on another data/prepared than prepare made" in bad[0][2]
@@ -249,7 +249,7 @@ def test_a_file_within_an_output_is_looked_up_in_the_cache(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     shutil.rmtree("data")
-    relock(digest_of("data/prepared/test.parquet"), f"md5: {'0' * 32}")
+    relock(digest_of("data/prepared/test.parquet"), f"md5: {'ab' * 16}")
     assert [row[1] for row in gate(capsys, "--lock")[1]] == ["score"]
     shutil.rmtree(".dvc/cache")
     assert gate(capsys, "--lock") == (0, [])  # nothing tells what is in there
@@ -283,7 +283,7 @@ def test_a_merge_that_was_never_run_is_caught(
     gated.prepare(gated.REFERENCES)
     gated.decode(gated.translations((4, 5)))
     gated.run()
-    gated.commit("run again")
+    gated.commit("again")
     assert gate(capsys, "--lock") == (0, [])
 
 

@@ -59,6 +59,7 @@ def _read_revision(path: Path, revision: str) -> bytes:
     import dvc.api  # a second
     from dvc.exceptions import DvcException
     from dvc.scm import RevError
+    from dvc_data.index import DataIndexDirError
 
     try:
         # Of a revision, DVC takes paths from the top of the repository.
@@ -71,7 +72,7 @@ def _read_revision(path: Path, revision: str) -> bytes:
             "a decoded file, a git revision or the name of a DVC experiment",
             "look at `git log` and `dvc exp list`",
         ) from None
-    except (DvcException, OSError):
+    except (DvcException, DataIndexDirError, OSError):
         raise ArtifactError(
             f"{revision}:{path}",
             "neither in git nor in DVC's cache",
