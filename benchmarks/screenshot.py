@@ -28,6 +28,8 @@ from hanyi.tracking.mirror import EXPERIMENT, store_address
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 START = 120.0  # seconds that the server may take
+PLOT = ".js-plotly-plot"
+METRICS = ("score/bleu.score", "score/chrf.score")
 COLOURS = 128  # of the picture; a page has few
 
 
@@ -80,14 +82,26 @@ def compare_page(address: str, count: int) -> tuple[str, list[str]]:
 
 
 def take(address: str, output: Path, width: int, height: int) -> None:
-    """Open a page and save it when nothing is loading any more."""
+    """Open the page, choose the metrics as a person would, and save what is seen."""
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": width, "height": height})
-        page.goto(address)
-        page.wait_for_load_state("networkidle")
-        page.wait_for_timeout(3000)  # the plots are drawn after their data have come
+        page.set_default_timeout(START * 1000)
+        page.goto(address, wait_until="commit")
+        page.wait_for_selector(PLOT)
+        page.get_by_label("Close", exact=True).click()  # the assistant
+        page.get_by_role("button", name="Model training").click()
+        metrics = page.get_by_role("combobox").nth(1)
+        metrics.click()
+        metrics.press("Backspace")  # the metric that MLflow has chosen
+        for name in METRICS:
+            metrics.fill(name)
+            page.get_by_role("option", name=name, exact=True).wait_for(state="attached")
+            metrics.press("Enter")
+        metrics.press("Escape")
+        page.locator("h1").first.click()
+        page.wait_for_timeout(2000)  # the plot is drawn anew
         page.screenshot(path=output)
         browser.close()
     with Image.open(output) as picture:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,10 +91,13 @@ def _run(*command: str, **variables: str) -> str:
     # The queue starts its workers as `dvc`, which must be on the PATH.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     environment = {**os.environ, "PATH": path, **variables}
-    done = subprocess.run(
-        command, env=environment, capture_output=True, encoding="utf-8", check=False
-    )
+    # Into files: workers of the queue would keep a pipe open for as long as they live.
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        done = subprocess.run(command, env=environment, stdout=out, stderr=err, check=False)
+        out.seek(0)
+        err.seek(0)
+        text, told = (file.read().decode("utf-8", "replace") for file in (out, err))
     if done.returncode:
-        told = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
-        raise ParamsError(" ".join(command[2:4]), told, "it to work", "mend what it says")
-    return done.stdout
+        found = " ".join(told.split()) or f"exit code {done.returncode}"
+        raise ParamsError(" ".join(command[2:4]), found, "it to work", "mend what it says")
+    return text

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
@@ -22,6 +23,13 @@ class Rows:
 
     def __init__(self, address: str) -> None:
         self.client = MlflowClient(address)
+
+    @classmethod
+    def of_project(cls, workspace: Workspace) -> Rows:
+        """Open the project's own store, which a stage may be making at this moment."""
+        (workspace.path / ".hanyi").mkdir(exist_ok=True)
+        with FileLock(workspace.path / ".hanyi/mlflow.lock"):
+            return cls(f"sqlite:///{workspace.path}/mlflow.db")
 
     def all(self) -> list[Run]:
         """Give every row."""

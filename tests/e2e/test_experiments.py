@@ -35,7 +35,7 @@ class Laboratory:
     @property
     def rows(self) -> Rows:
         """Open the project's own store."""
-        return Rows(f"sqlite:///{self.workspace.path}/mlflow.db")
+        return Rows.of_project(self.workspace)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,8 @@ def lab(first: First, tmp_path_factory: pytest.TempPathFactory) -> Laboratory:
     one = workspace.tracked("exp", "run", "-S", "model.heads=1", "--name", "one")
     workspace.dvc("exp", "run", "--queue", "-S", "decode.beam_size=1,3", "--name", "beam")
     workspace.dvc("exp", "run", "--queue", "-S", "model.heads=3", "--name", BAD)
-    workspace.work_off_the_queue(jobs=2)
+    workspace.start_the_queue(jobs=2)
+    workspace.wait_for_the_queue()
     change = ("-S", "decode.length_penalty=0.5")
     short = workspace.tracked("exp", "run", "--temp", *change, "--name", "short")
     return Laboratory(workspace, one, short)

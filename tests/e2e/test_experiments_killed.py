@@ -31,10 +31,6 @@ def workspace(first: First, tmp_path: Path) -> Iterator[Workspace]:
         os.kill(trainer, signal.SIGKILL)
 
 
-def rows(workspace: Workspace) -> Rows:
-    return Rows(f"sqlite:///{workspace.path}/mlflow.db")
-
-
 def states(workspace: Workspace) -> list[Path]:
     return sorted((workspace.path / ".hanyi/train").glob("*/step-*/state.json"))
 
@@ -49,7 +45,7 @@ def wait_for(condition: Callable[[], object], seconds: float = 200.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.005)
+        time.sleep(0.02)
 
 
 def test_a_killed_experiment_goes_on_in_its_row(workspace: Workspace) -> None:
@@ -67,7 +63,7 @@ def test_a_killed_experiment_goes_on_in_its_row(workspace: Workspace) -> None:
     process.wait()
     wait_for(lambda: not trainers(workspace))
     assert states(workspace)
-    store = rows(workspace)
+    store = Rows.of_project(workspace)
     wait_for(lambda: [row.info.status for row in store.all()] == ["KILLED"], seconds=60)
     (killed,) = store.all()
     again = workspace.tracked("exp", "run", *LONG)
@@ -84,20 +80,20 @@ def test_a_killed_experiment_goes_on_in_its_row(workspace: Workspace) -> None:
 
 def test_a_killed_queued_experiment_keeps_log_and_state(workspace: Workspace) -> None:
     workspace.dvc("exp", "run", "--queue", *LONG, "--name", "long")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    workspace.tracked("queue", "start", PATH=path)
+    workspace.start_the_queue(jobs=1)
     wait_for(lambda: states(workspace))
     for trainer in trainers(workspace):
         os.kill(trainer, signal.SIGKILL)
-    workspace.work_off_the_queue(jobs=1)
+    workspace.wait_for_the_queue()
     assert "Failed" in workspace.dvc("queue", "status").out
     assert "updates at most, on cpu" in workspace.dvc("queue", "logs", "long").out
     assert states(workspace)
-    store = rows(workspace)
+    store = Rows.of_project(workspace)
     killed = store.waited("long", lambda row: row.info.status == "KILLED")
     workspace.dvc("queue", "remove", "long")
     workspace.dvc("exp", "run", "--queue", *LONG, "--name", "long")
-    workspace.work_off_the_queue(jobs=1)
+    workspace.start_the_queue(jobs=1)
+    workspace.wait_for_the_queue()
     assert GOES_ON in workspace.dvc("queue", "logs", "long").out
     row = store.of("long")
     assert row.info.run_id == killed.info.run_id

@@ -24,7 +24,7 @@ def test_a_sweep_ends_in_a_table(first: First, tmp_path: Path) -> None:
     assert len(table) == 2
     scores = [float(line[3]) for line in table]
     assert scores == sorted(scores, reverse=True)
-    rows, known = Rows(f"sqlite:///{workspace.path}/mlflow.db"), experiments(workspace)
+    rows, known = Rows.of_project(workspace), experiments(workspace)
     assert rows.names() == sorted(known) == sorted(line[0] for line in table)
     for name, penalty, beams, *figures in table:
         assert name == f"lp{penalty}-bs{beams}"

@@ -184,10 +184,22 @@ class Workspace:
         """Run dvc, and let MLflow know."""
         return self.dvc(*arguments, expect=expect, HANYI_TRACKING=None, **changes)
 
-    def work_off_the_queue(self, jobs: int, seconds: float = 240.0) -> None:
-        """Start workers of DVC's queue, which must find `dvc`, and wait until nothing is left."""
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        self.tracked("queue", "start", "--jobs", str(jobs), PATH=path)
+    def start_the_queue(self, jobs: int) -> None:
+        """Start workers of DVC's queue, which must find `dvc` and would keep a pipe open."""
+        folder = Path(sys.executable).parent
+        path = f"{folder}{os.pathsep}{os.environ['PATH']}"
+        subprocess.run(
+            [folder / "dvc", "queue", "start", "--jobs", str(jobs)],
+            cwd=self.path,
+            env=self.environment(HANYI_TRACKING=None, PATH=path),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=True,
+            timeout=240,
+        )
+
+    def wait_for_the_queue(self, seconds: float = 240.0) -> None:
+        """Wait until nothing is queued or running."""
         end = time.monotonic() + seconds
         while {"Queued", "Running"} & set(self.dvc("queue", "status").out.split()):
             assert time.monotonic() < end, self.dvc("queue", "status").out
