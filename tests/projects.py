@@ -65,7 +65,8 @@ def write_lock(root: Path) -> None:
         outs = [_out(root, f"metrics/{stage}.json")]
         if stage == "train":
             outs.append({"path": "models/transformer", "md5": "0" * 32 + ".dir", "size": 7})
-        stages[stage] = {"params": {"params.yaml": values}, "outs": outs}
+        deps = [{"path": "data/inputs", "md5": "1" * 32 + ".dir", "size": 9, "nfiles": 2}]
+        stages[stage] = {"deps": deps, "params": {"params.yaml": values}, "outs": outs}
     yaml = YAML(typ="safe", pure=True)
     with (root / "dvc.lock").open("w", encoding="utf-8") as file:
         yaml.dump({"schema": "2.0", "stages": stages}, file)

@@ -11,17 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
 from hanyi.card import Facts, Workspace, card_of, read_facts, write_card
-from hanyi.card.examples import Example, table
+from hanyi.card.examples import LONGEST, Example, table
 from hanyi.card.licenses import on_the_hub, sources
 from hanyi.card.limits import wilson
 from hanyi.cli import app
+from hanyi.corpus.samples import excerpt
 from hanyi.errors import ArtifactError
 from hanyi.model.storage import read_description
 from hanyi.params import flatten, read_params
 from hanyi.translator import find_model
+from tests.analysis import PAIRS
 from tests.models import save_tiny_model, tiny_tokenizers
 from tests.projects import make_project, rewrite, write_lock
 
@@ -99,6 +104,7 @@ def test_every_parameter_and_digest_is_there(shared: Path) -> None:
     for digest in (described.weights, described.src_tokenizer, described.tgt_tokenizer):
         assert f"`{digest}`" in text
     assert f"| train | `models/transformer` | `{'0' * 32}.dir` | 7 | 1 |" in text
+    assert f"| your files | `data/inputs` | `{'1' * 32}.dir` | 9 | 2 |" in text
     assert "torch 2.13.0, numpy 2.4.6" in text
 
 
@@ -122,16 +128,31 @@ def test_it_is_a_function_of_the_files(shared: Path, project: Path) -> None:
     assert str(shared) not in card(shared)
 
 
-def test_examples_stay_in_their_cells(shared: Path) -> None:
-    lines = card(shared).split("## Examples", 1)[1].split("## Data", 1)[0].splitlines()
-    rows = [line for line in lines if line.startswith("| ")][2:]
-    assert len(rows) == 6
-    for row in rows:
-        assert len(re.findall(r"(?<!\\)\|", row)) == 5
-        assert not re.search(r"(?<!\\)[<>]", row)
-    odd = [Example("a_b", "x | y\nz `code` *b* [l](u)", "<i>&amp;</i>", "\u200b# " * 300)]
-    assert len(list(table(odd))) == 3
-    assert r"a\_b | x \| y z \`code\` \*b\* \[l\](u) |" in list(table(odd))[2]
+def cells(markdown: str) -> list[list[str]]:
+    """Give the texts of the rows of all tables, as a reader of Markdown sees them."""
+    rows: list[list[str]] = []
+    for token in MarkdownIt("commonmark", {"html": True}).enable("table").parse(markdown):
+        if token.type == "tr_open":
+            rows.append([])
+        elif token.type == "inline" and token.level > 3:
+            parts = [child for child in token.children or () if child.type != "softbreak"]
+            assert {part.type for part in parts} <= {"text", "text_special", "code_inline"}
+            rows[-1].append("".join(part.content for part in parts))
+    return rows
+
+
+def test_examples_are_read_as_they_are(shared: Path) -> None:
+    rows = cells(card(shared).split("## Examples", 1)[1].split("## Data", 1)[0])
+    wanted = {(one.corpus, one.source, one.hypothesis or "⟨empty⟩", one.reference) for one in PAIRS}
+    assert {tuple(row) for row in rows[1:]} == wanted
+    assert len(rows) == 1 + len(wanted)
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1), min_size=1))
+def test_any_text_is_read_as_it_is(words: list[str]) -> None:
+    text = " ".join(words)
+    [_, found] = cells("\n".join(table([Example("a_b", text, text, text)])))
+    assert found == ["a_b", *[excerpt(text, longest=LONGEST)] * 3]
 
 
 @pytest.mark.parametrize(

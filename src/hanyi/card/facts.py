@@ -26,14 +26,17 @@ STAGES = ("fetch", "prepare", "tokenizers", "encode", "train", "decode", "score"
 BREAKDOWNS = ("health", "lengths", "words", "copied")  # metrics/score/NAME.csv
 SENTENCES = "metrics/score/sentences.parquet"
 LOCK = "dvc.lock"
-PINNED = ("torch", "ctranslate2", "tokenizers", "sacrebleu", "opencc", "pyarrow", "numpy", "dvc")
+PINNED = (
+    "hsk-sentences-audio", "opencc", "tokenizers", "torch", "ctranslate2", "sacrebleu", "pyarrow",
+    "numpy", "dvc",
+)  # fmt: skip
 """Packages that decide what comes out, as requirements.lock pins them."""
 
 
 class Output(NamedTuple):
-    """An output of a stage as dvc.lock knows it."""
+    """An output of a stage as dvc.lock knows it, or the user's files, which no stage made."""
 
-    stage: str
+    stage: str  # empty: none
     path: str
     md5: str
     size: int  # bytes
@@ -97,7 +100,7 @@ def read_facts(files: RunFiles, model: ModelFile) -> Facts:
         metrics=metrics,
         breakdowns=breakdowns,
         sentences=parquet.read_table(pa.BufferReader(sentences)) if sentences else None,
-        outputs=list(_outputs(lock)),
+        outputs=list(_outputs(lock, params.get("fetch", {}).get("inputs"))),
         pins=_pins(files),
         revision=files.revision,
         changed=files.changed,
@@ -127,10 +130,17 @@ def _at(values: Any, dotted: str) -> Any:
     return values
 
 
-def _outputs(lock: Mapping[str, Any]) -> Iterator[Output]:
-    for stage, entry in lock.get("stages", {}).items():
-        for out in entry.get("outs", []):
-            yield Output(stage, out["path"], out["md5"], out["size"], out.get("nfiles", 1))
+def _outputs(lock: Mapping[str, Any], inputs: str | None) -> Iterator[Output]:
+    stages = lock.get("stages", {})
+    for dep in stages.get("fetch", {}).get("deps", []):
+        if dep["path"] == inputs:
+            yield _output("", dep)
+    for stage, entry in stages.items():
+        yield from (_output(stage, out) for out in entry.get("outs", []))
+
+
+def _output(stage: str, entry: Mapping[str, Any]) -> Output:
+    return Output(stage, entry["path"], entry["md5"], entry["size"], entry.get("nfiles", 1))
 
 
 def _translated_by(files: RunFiles) -> list[str]:

@@ -109,7 +109,11 @@ def architecture(facts: Facts) -> Iterator[str]:
     if "parameters" in train:
         rows.insert(0, ["parameters", f"{train['parameters']:,}"])
     yield "An encoder-decoder Transformer (Vaswani et al. 2017) with byte-level BPE on either side."
-    yield from ("", *_table([Column("", "", TEXT), Column("", "", TEXT)], rows), "")
+    yield from (
+        "",
+        *_table([Column("", head, TEXT) for head in ("size or switch", "value")], rows),
+        "",
+    )
 
 
 def training(facts: Facts) -> Iterator[str]:
@@ -146,13 +150,13 @@ def origin(facts: Facts) -> Iterator[str]:
         yield f"* packages as `requirements.lock` pins them: {pins}"
     yield ""
     if facts.outputs:
-        columns = [Column("", "stage", TEXT), Column("", "output", TEXT), Column("", "md5", TEXT)]
+        columns = [Column("", "stage", TEXT), Column("", "path", TEXT), Column("", "md5", TEXT)]
         columns += [Column("", "bytes", COUNT), Column("", "files", COUNT)]
         rows: list[list[Cell]] = [
-            [one.stage, f"`{one.path}`", f"`{one.md5}`", one.size, one.files]
+            [one.stage or "your files", f"`{one.path}`", f"`{one.md5}`", one.size, one.files]
             for one in facts.outputs
         ]
-        yield from ("Outputs in `dvc.lock`:", "", *_table(columns, rows), "")
+        yield from ("Files in `dvc.lock`:", "", *_table(columns, rows), "")
 
 
 def _source(one: Source) -> list[Cell]:
