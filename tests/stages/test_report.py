@@ -24,6 +24,35 @@ from stages.score import main as score
 from tests.analysis import PAIRS, write_train
 
 ROOT = Path(__file__).resolve().parents[2]
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# The contrast of the words of each kind of element with what is behind them (WCAG 2.2, 1.4.3).
+CONTRASTS = """() => {
+  const light = colour => {
+    const parts = colour.match(/[\\d.]+/g).slice(0, 3).map(part => {
+      const share = part / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+  };
+  const behind = node => {
+    for (; node; node = node.parentElement) {
+      const colour = getComputedStyle(node).backgroundColor;
+      if (!colour.endsWith(", 0)")) return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const found = {};
+  for (const node of document.querySelectorAll("body *")) {
+    const words = [...node.childNodes].some(one => one.nodeType === 3 && one.data.trim());
+    if (!words || node.closest("title, desc")) continue;
+    const style = getComputedStyle(node);
+    const ink = node.closest("svg") ? style.fill : style.color;
+    const [low, high] = [light(ink), light(behind(node))].sort((a, b) => a - b);
+    const name = node.tagName + "." + node.className.toString();
+    found[name] = Math.min(found[name] ?? 21, (high + 0.05) / (low + 0.05));
+  }
+  return found;
+}"""
 CURVE = "step,epoch,train_loss,valid_loss,perplexity,bleu,chrf,learning_rate\n"
 
 
@@ -159,3 +188,34 @@ def test_a_run_without_scores_is_one_line(project: Path) -> None:
     assert done.stderr == (
         "report: error: metrics/score: no scores, expected a run that is built; run `dvc repro`\n"
     )
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_browser_shows_it(project: Path, width: int, scheme: str) -> None:
+    """The page fits, loads nothing, complains of nothing, and its words can be read."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    found = [path for name in BROWSERS if (path := shutil.which(name))]
+    if not found:
+        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
+    rows = [json.dumps({"id": pair.id, "text": "Other words."}) for pair in PAIRS]
+    write(Path("before.jsonl"), "\n".join(rows))
+    main(["--baseline", "before.jsonl"])
+    with playwright.sync_playwright() as tools:
+        browser = tools.chromium.launch(executable_path=found[0], args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        loaded: list[str] = []
+        told: list[str] = []
+        page.on("request", lambda request: loaded.append(request.url))
+        page.on("console", lambda message: told.append(message.text))
+        address = (project / TARGET).as_uri()
+        page.goto(address)
+        page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.locator("section").count() >= 7
+        contrasts = page.evaluate(CONTRASTS)
+        browser.close()
+    assert loaded == [address]
+    assert told == []
+    assert contrasts
+    assert min(contrasts.values()) >= 4.5, contrasts

@@ -67,7 +67,7 @@ dl { margin: 0; padding: .7rem 0; border-bottom: 1px solid var(--line); display:
   grid-template-columns: 6.5rem 1fr; gap: .1rem .8rem; } dl.row:last-child { border-bottom: 0; }
 dt { color: var(--soft); padding-top: .1rem; } dd { margin: 0; min-width: 0; }
 dl > .about { grid-column: 1 / -1; color: var(--soft); font-size: .875rem; }
-del, ins { text-decoration: none; border-radius: .2rem; padding: .05em 0; }
+del, ins { color: var(--ink); text-decoration: none; border-radius: .2rem; padding: .05em 0; }
 del { background: var(--del); box-shadow: inset 0 -2px var(--good); }
 ins { background: var(--ins); box-shadow: inset 0 -2px var(--bad); }
 .sides { grid-column: 1 / -1; display: grid; grid-template-columns: 1fr 1fr; gap: .4rem 1.5rem; }
