@@ -57,6 +57,8 @@ def load_translator(
             n_best=max(config.n_best, n_best),
         )
     except ValueError as error:
-        where = "--beams" if n_best == 1 else "--n-best"
-        raise ParamsError(where, str(error), "a number of beams", "give another") from None
+        where, remedy = ("--beams", "give another number")
+        if n_best > 1:
+            where, remedy = "--n-best", f"give --beams {n_best} or more, too"
+        raise ParamsError(where, str(error), "what a search can do", remedy) from None
     return Translator.load(folder, device=device, config=config)
