@@ -154,3 +154,13 @@ def test_faults_are_one_line(arguments: list[str], message: str) -> None:
     assert done.exit_code == 2
     assert done.stderr.startswith(f"hanyi: error: {message}")
     assert done.stderr.count("\n") == 1
+
+
+def test_outside_a_project_no_store_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["register"])
+    assert done.exit_code == 2
+    assert "no params.yaml, expected a project" in done.stderr
+    assert not list(tmp_path.iterdir())

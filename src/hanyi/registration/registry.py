@@ -16,6 +16,7 @@ from hanyi.card import Facts, Revision, Workspace, examples, read_facts, write_c
 from hanyi.errors import ArtifactError, ParamsError
 from hanyi.export.bundle import bundle_digest, write_bundle
 from hanyi.model.storage import read_description
+from hanyi.params import PARAMS_FILE
 from hanyi.registration.requirements import requirements
 from hanyi.registration.rows import find_row, require_row, revision_of
 from hanyi.tracking.identity import project_root
@@ -82,6 +83,9 @@ def register(wish: Wish) -> Version:
         if name is not None and not PLAIN_NAME.fullmatch(name):
             raise ParamsError(what, repr(name), "letters, digits, dots, - and _", "choose another")
     root = project_root()
+    if not (root / PARAMS_FILE).is_file():  # before a store is made there
+        found, remedy = f"no {PARAMS_FILE}", "run from the project's root"
+        raise ParamsError(root, found, "a project with a trained model", remedy)
     for name, value in {**PATIENCE, **QUIET}.items():
         os.environ.setdefault(name, value)
     prepare_mlflow()
