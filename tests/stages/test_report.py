@@ -22,9 +22,9 @@ from stages.paths import DECODED, METRICS, PREPARED
 from stages.report import TARGET, main
 from stages.score import main as score
 from tests.analysis import PAIRS, write_train
+from tests.browser import launched, visiting
 
 ROOT = Path(__file__).resolve().parents[2]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 # The contrast of the words of each kind of element with what is behind them (WCAG 2.2, 1.4.3).
 CONTRASTS = """() => {
   const light = colour => {
@@ -194,28 +194,21 @@ def test_a_run_without_scores_is_one_line(project: Path) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_browser_shows_it(project: Path, width: int, scheme: str) -> None:
     """The page fits, loads nothing, complains of nothing, and its words can be read."""
-    playwright = pytest.importorskip("playwright.sync_api")
-    found = [path for name in BROWSERS if (path := shutil.which(name))]
-    if not found:
-        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
     rows = [json.dumps({"id": pair.id, "text": "Other words."}) for pair in PAIRS]
     write(Path("before.jsonl"), "\n".join(rows))
     main(["--baseline", "before.jsonl"])
-    with playwright.sync_playwright() as tools:
-        browser = tools.chromium.launch(executable_path=found[0], args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    address = (project / TARGET).as_uri()
+    size = {"width": width, "height": 900}
+    with launched() as browser, visiting(browser, viewport=size, color_scheme=scheme) as visit:
+        page = visit.page
         loaded: list[str] = []
-        told: list[str] = []
         page.on("request", lambda request: loaded.append(request.url))
-        page.on("console", lambda message: told.append(message.text))
-        address = (project / TARGET).as_uri()
         page.goto(address)
         page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         assert page.locator("section").count() >= 7
         contrasts = page.evaluate(CONTRASTS)
-        browser.close()
     assert loaded == [address]
-    assert told == []
+    assert visit.faults == []
     assert contrasts
     assert min(contrasts.values()) >= 4.5, contrasts
