@@ -93,6 +93,8 @@ def test_long_input_warns_on_standard_error() -> None:
         (["--n-best", "0"], "--n-best: 0, expected 1 or more"),
         (["--input", "texts.txt"], "--input: texts beside it, expected one of both"),
         (["--column", "1"], "--column: plain texts, which have none"),
+        (["--format", "tsv"], "--format: tsv, but no file, expected lines"),
+        (["--format", "csv"], "--format: csv, expected auto, plain, tsv, jsonl"),
         (["--header"], "--header: plain texts, which have none"),
         (["--stream", "--json", "--beams", "2"], "--stream: --json, --beams with it"),
     ],

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from click.testing import Result as Done
@@ -93,6 +95,15 @@ def test_only_line_feeds_end_a_line(hanyi) -> None:
     assert len(out(hanyi(text=text))) == 2
     done = json.loads(out(hanyi("--json", text=text))[0])
     assert done["source"] == text.split("\n", maxsplit=1)[0]
+
+
+def test_a_named_pipe_is_opened_once(hanyi, lines: list[str]) -> None:
+    os.mkfifo("pipe")
+    writer = Thread(target=write, args=("pipe", "\n".join(TEXTS)), daemon=True)
+    writer.start()
+    assert out(hanyi("-i", "pipe")) == lines
+    writer.join(20)
+    assert not writer.is_alive()
 
 
 def test_output_is_a_file_whole_or_not_at_all(hanyi, lines: list[str]) -> None:

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from io import BufferedIOBase
 from pathlib import Path
-from typing import BinaryIO
+from typing import cast
 
 import typer
 
@@ -34,10 +35,16 @@ class Source:
         """Give what errors call it."""
         return "standard input" if self.file == STANDARD_INPUT else str(self.file)
 
-    def open(self) -> AbstractContextManager[BinaryIO]:
+    def check(self) -> None:
+        """Raise `DataError` unless it can be opened; a pipe is left alone until it is read."""
+        if self.file != STANDARD_INPUT and not self.file.is_fifo():
+            with self.open():
+                pass
+
+    def open(self) -> AbstractContextManager[BufferedIOBase]:
         """Open it; raise `DataError` when it cannot be."""
         if self.file == STANDARD_INPUT:
-            return nullcontext(sys.stdin.buffer)
+            return nullcontext(cast("BufferedIOBase", sys.stdin.buffer))
         try:
             return self.file.open("rb")
         except OSError as error:
@@ -59,25 +66,24 @@ class Feed:
         header: bool,
     ) -> None:
         """Check what goes together, and that the files can be read."""
+        if texts and inputs:
+            raise ParamsError("--input", "texts beside it", "one of both", "leave one of them off")
         self.texts = texts
         self.wanted = wanted
         self.column, self.header = column, header
         self.typed = not texts and not inputs and sys.stdin.isatty()
-        if texts and inputs:
-            raise ParamsError("--input", "texts beside it", "one of both", "leave one of them off")
         files = [] if texts or self.typed else inputs or [STANDARD_INPUT]
-        self.sources = [
-            Source(one, choose_format(kind, None if one == STANDARD_INPUT else one))
-            for one in files
-        ]
-        lone = not all(source.format != "plain" for source in self.sources) or not self.sources
-        if lone and (column is not None or header):
-            name = "--header" if column is None else "--column"
-            raise ParamsError(
-                name, "plain texts, which have none", "TSV or JSON Lines", "set --format"
-            )
+        self.sources = [Source(file, choose_format(kind, file)) for file in files]
+        given = {"--column": column is not None, "--header": header}
+        bare = not self.sources or any(source.format == "plain" for source in self.sources)
+        if not self.sources and choose_format(kind, STANDARD_INPUT) != "plain":
+            raise ParamsError("--format", f"{kind}, but no file", "lines", "give a file by --input")
+        if bare and any(given.values()):
+            name = next(name for name, there in given.items() if there)
+            expected, remedy = "TSV or JSON Lines", "set --format or leave it off"
+            raise ParamsError(name, "plain texts, which have none", expected, remedy)
         for source in self.sources:
-            source.open().__exit__(None, None, None)
+            source.check()
 
     @property
     def plain(self) -> bool:
@@ -117,6 +123,8 @@ class Feed:
 
 def _count_lines(source: Source) -> int | None:
     """Count the lines of a file from where it stands, and leave it there."""
+    if source.file.is_fifo():  # which can be opened once only
+        return None
     with source.open() as file:
         try:
             number = file.fileno()

@@ -136,10 +136,10 @@ class JsonLines(Format):
 FORMATS: dict[str, type[Format]] = {"plain": Plain, "tsv": Tsv, "jsonl": JsonLines}
 
 
-def choose_format(name: str, file: Path | None) -> str:
+def choose_format(name: str, file: Path) -> str:
     """Give the name of a format; `auto` goes by the suffix of the file."""
     if name == "auto":
-        return SUFFIXES.get(file.suffix.lower(), "plain") if file else "plain"
+        return SUFFIXES.get(file.suffix.lower(), "plain")
     if name not in FORMATS:
         raise ParamsError("--format", name, f"auto, {', '.join(FORMATS)}", "choose one of them")
     return name

@@ -5,7 +5,8 @@ from __future__ import annotations
 import select
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, TypeVar
+from io import BufferedIOBase
+from typing import TypeVar
 
 from hanyi.errors import DataError, HanyiError
 
@@ -23,7 +24,7 @@ class Line:
     where: str  # as errors name it
 
 
-def read_lines(file: BinaryIO, name: str) -> Iterator[Line | None]:
+def read_lines(file: BufferedIOBase, name: str) -> Iterator[Line | None]:
     """Give each line of a file, and None where the next one keeps us waiting.
 
     Only a line feed ends a line, with or without a carriage return before it; a byte-order mark at
@@ -33,7 +34,7 @@ def read_lines(file: BinaryIO, name: str) -> Iterator[Line | None]:
     while True:
         if not _is_ready(file):
             yield None
-        piece = file.read1(PIECE)  # type: ignore[attr-defined]  of all that are buffered
+        piece = file.read1(PIECE)
         if not piece:
             break
         *whole, rest = (rest + piece).split(b"\n")
@@ -61,7 +62,7 @@ def in_batches(rows: Iterable[Row | None], most: int) -> Iterator[list[Row]]:
         yield batch
 
 
-def _is_ready(file: BinaryIO) -> bool:
+def _is_ready(file: BufferedIOBase) -> bool:
     try:
         return bool(select.select([file], [], [], PAUSE)[0])
     except (OSError, ValueError):  # no file of the system
