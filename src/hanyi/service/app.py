@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 from fastapi import APIRouter, Body, Depends, FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.types import Receive, Scope, Send
 
 from hanyi import __version__
 from hanyi.service import page
@@ -22,6 +24,7 @@ from hanyi.service.work import Service
 from hanyi.translator import Translator
 
 EVENTS = "text/event-stream"
+UNBUFFERED = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # by proxies
 EXAMPLES: dict[str, Any] = {
     "one": {"summary": "One text", "value": {"text": "我爱 00700"}},
     "several": {
@@ -97,7 +100,9 @@ def _translating(service: Service) -> APIRouter:
         """
         if asked.stream:
             asked.check(service.limits)
-            return StreamingResponse(await _begun(service, asked), media_type=EVENTS)
+            events = _events(service, asked)
+            # What fails before the first event still has a status of its own.
+            return EventStream(await anext(events), events)
         found = await service.translate(asked, request)
         return Response(found.model_dump_json(exclude_none=True), media_type="application/json")
 
@@ -145,27 +150,36 @@ def _place(service: Service) -> Any:
     return place
 
 
-async def _begun(service: Service, asked: TranslateRequest) -> AsyncIterator[str]:
-    """Give the events of a stream; what fails before the first of them is raised here."""
-    events = _events(service, asked)
-    first = await anext(events)
+class EventStream(StreamingResponse):
+    """Server-sent events, whose source is closed when the client goes."""
 
-    async def rest() -> AsyncIterator[str]:
-        yield first
-        async for event in events:
-            yield event
+    def __init__(self, first: str, events: AsyncGenerator[str, None]) -> None:
+        super().__init__(_chain(first, events), headers=UNBUFFERED, media_type=EVENTS)
+        self.events = events
 
-    return rest()
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send what comes."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self.events.aclose()
 
 
-async def _events(service: Service, asked: TranslateRequest) -> AsyncIterator[str]:
+async def _chain(first: str, events: AsyncIterator[str]) -> AsyncIterator[str]:
+    yield first
+    async for event in events:
+        yield event
+
+
+async def _events(service: Service, asked: TranslateRequest) -> AsyncGenerator[str, None]:
     written = False
     with service.streams.place():
-        async for piece in service.follow(asked.texts[0]):
-            if isinstance(piece, Exception) and not written:
-                raise piece
-            written = True
-            yield _event(service, asked, piece)
+        async with aclosing(service.follow(asked.texts[0])) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Exception) and not written:
+                    raise piece
+                written = True
+                yield _event(service, asked, piece)
 
 
 def _event(service: Service, asked: TranslateRequest, piece: Piece) -> str:

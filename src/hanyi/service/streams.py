@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
@@ -49,7 +49,9 @@ class Streams:
         finally:
             self.taken -= 1
 
-    async def follow(self, begin: Callable[[], Stream], seconds: float) -> AsyncIterator[Piece]:
+    async def follow(
+        self, begin: Callable[[], Stream], seconds: float
+    ) -> AsyncGenerator[Piece, None]:
         """Begin a stream in a thread and give what comes; a result or an error is the last.
 
         The stream stops at the next piece when nobody follows any more, or the time is over.

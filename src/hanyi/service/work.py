@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -71,7 +71,7 @@ class Service:
         results = await self._results(asked.texts, options, request)
         return self.answer(results, asked)
 
-    def follow(self, text: str) -> AsyncIterator[Piece]:
+    def follow(self, text: str) -> AsyncGenerator[Piece, None]:
         """Give a text's greedy translation as it is written."""
         seconds = self.limits.timeout_seconds
         return self.streams.follow(lambda: self.translator.stream(text), seconds)
