@@ -1,8 +1,8 @@
 """The lock is up to date when what it says was run is what stands here, cache or none.
 
-`dvc repro --dry --allow-missing` cannot tell: it ends with 0 whether or not a stage would run, lets
-a lock pass whose stages were run on different data, and takes an edited metrics file for a new one.
-So each stage's entry is held against dvc.yaml, params.yaml, the files that git has and the entries
+`dvc repro --dry --allow-missing` cannot tell: with data it ends with 0 although a stage would run,
+without data every fault ends as a missing file, and what a merge put together may pass. So each
+stage's entry is held against dvc.yaml, params.yaml, the files that git has and the entries
 of the stages before it; data that is not here counts as what the lock says it is.
 """
 
