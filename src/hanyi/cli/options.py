@@ -46,10 +46,10 @@ def load_translator(
     n_best: int = 1,
 ) -> Translator:
     """Open a translator by the model's params.yaml, where there is one."""
-    from hanyi.translator import Translator, best_only, find_model, read_settings
+    from hanyi.translator import Translator, best_only, find_model
 
     folder = find_model(model, tokenizers)
-    config = best_only(read_settings(folder.params).config)
+    config = best_only(folder.settings.config)
     try:
         config = dataclasses.replace(
             config,

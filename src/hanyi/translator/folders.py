@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from hanyi.errors import ArtifactError
 from hanyi.model.storage import DESCRIPTION
 from hanyi.params import PARAMS_FILE
+from hanyi.translator.settings import Settings, read_settings
 
 INSIDE = ("", "transformer", "models/transformer")
 """Where the files of a model lie in a folder: at once, in a bundle (or `models`), in a project."""
@@ -18,7 +20,7 @@ TOKENIZERS = "tokenizers"
 FILES = ("src.json", "tgt.json")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ModelFolder:
     """The places of what a translator is made of."""
 
@@ -27,6 +29,11 @@ class ModelFolder:
     params: Path | None  # the params.yaml that belongs to the model
     source: str  # what it was asked for by
     home: Path  # where relative folders in the parameters start
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Read how the model is used, once."""
+        return read_settings(self.params)
 
 
 def in_directory(directory: Path, tokenizers: Path | None = None) -> ModelFolder:

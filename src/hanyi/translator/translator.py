@@ -23,7 +23,7 @@ from hanyi.model.devices import pick_device, prepare_torch
 from hanyi.tokens.vocab import BOS, EOS
 from hanyi.translator.folders import ModelFolder
 from hanyi.translator.results import Alternative, Attention, Result
-from hanyi.translator.settings import Settings, best_only, read_settings
+from hanyi.translator.settings import Settings, best_only
 from hanyi.translator.sources import find_model
 from hanyi.translator.stream import Stream, Write
 from hanyi.translator.typewriter import Typewriter
@@ -70,7 +70,7 @@ class Translator:
         """
         prepare_torch()
         folder = source if isinstance(source, ModelFolder) else find_model(source, tokenizers)
-        settings = read_settings(folder.params)
+        settings = folder.settings
         if config is None:
             config = best_only(settings.config)
         ensemble = [str(folder.home / other) for other in config.ensemble]
