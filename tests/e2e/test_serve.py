@@ -258,7 +258,7 @@ def test_what_cannot_be_served_is_one_line(service: Service, model: Path, root: 
     environment = {**os.environ, "PYTHONPATH": str(root / "src"), "HANYI_DEVICE": "cpu"}
     for options, message in (
         (["--port", str(service.port)], "Address already in use"),
-        (["--host", "256.1.1.1"], "--host 256.1.1.1"),
+        (["--host", "192.0.2.1"], "--host 192.0.2.1"),
         (["--queue", "5"], "limits: --queue must be at least 64, got 5"),
         (["--port", "0", "--model", "nowhere"], "nowhere"),
     ):

@@ -34,7 +34,7 @@ def test_the_new_protocol() -> None:
         assert url_of(taken).startswith("http://[::1]:")
 
 
-@pytest.mark.parametrize("host", ["256.1.1.1", "a..b", "x" * 300, "192.0.2.1"])
+@pytest.mark.parametrize("host", ["192.0.2.1", "a..b", "x" * 300])
 def test_addresses_that_cannot_be_had(host: str) -> None:
     with pytest.raises(ParamsError, match="expected a free address; choose another"):
         listen(host, 0)

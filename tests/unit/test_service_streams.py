@@ -14,7 +14,6 @@ from hanyi.service.faults import RefusedError
 from hanyi.service.streams import Piece, Streams
 from hanyi.translator import Result
 
-
 WHOLE = Result("", "ab", 0.0, 0.0, True, 1, [], [], [], [], None, None, [])
 
 
