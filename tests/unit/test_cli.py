@@ -161,3 +161,28 @@ def test_help_does_not_need_torch() -> None:
     done = subprocess.run([sys.executable, "-c", script], env=environment, check=False)
     assert done.returncode == 0
     assert "translate" in hanyi("--help").stdout
+
+
+def test_translating_imports_no_more_than_it_needs() -> None:
+    """What takes long to import would keep a user waiting for each sentence."""
+    slow = (
+        "dvc",
+        "fastapi",
+        "matplotlib",
+        "mlflow",
+        "pandas",
+        "sacrebleu",
+        "scipy",
+        "transformers",
+    )
+    script = (
+        "import sys; from hanyi.cli import app\n"
+        f"try: app(['translate', '{TEXTS[0]}'])\n"
+        f"finally: print(*sorted(set(sys.modules) & set({slow})))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[2])}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1:] == [""]

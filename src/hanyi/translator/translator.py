@@ -23,7 +23,7 @@ from hanyi.model.devices import pick_device, prepare_torch
 from hanyi.tokens.vocab import BOS, EOS
 from hanyi.translator.folders import ModelFolder
 from hanyi.translator.results import Alternative, Attention, Result
-from hanyi.translator.settings import Settings, best_only
+from hanyi.translator.settings import best_only
 from hanyi.translator.sources import find_model
 from hanyi.translator.stream import Stream, Write
 from hanyi.translator.typewriter import Typewriter
@@ -34,17 +34,15 @@ NOTHING = Forced([], [])
 class Translator:
     """A model with its tokenizers; threads may share it."""
 
-    def __init__(
-        self, folder: ModelFolder, loaded: Loaded, config: DecodeConfig, settings: Settings
-    ) -> None:
+    def __init__(self, folder: ModelFolder, loaded: Loaded, config: DecodeConfig) -> None:
         self.folder = folder
         self.engine = loaded.engine
         self.name = loaded.name  # of the engine
         self.model = loaded.first
         self.described = loaded.described[0]  # what config.json says
         self.config = config
-        self.languages = settings.languages  # None: not known
-        self.normal: Callable[[str], str] = repairer(settings.rules)
+        self.languages = folder.settings.languages  # None: not known
+        self.normal: Callable[[str], str] = repairer(folder.settings.rules)
         self.src, self.tgt = loaded.engine.src, loaded.engine.tgt
         self.max_tokens = loaded.engine.max_tokens  # of a sentence in training
         self._all = loaded.model
@@ -70,13 +68,12 @@ class Translator:
         """
         prepare_torch()
         folder = source if isinstance(source, ModelFolder) else find_model(source, tokenizers)
-        settings = folder.settings
         if config is None:
-            config = best_only(settings.config)
+            config = best_only(folder.settings.config)
         ensemble = [str(folder.home / other) for other in config.ensemble]
         joined = replace(config, ensemble=ensemble)
         loaded = load_engine(folder.model, folder.tokenizers, joined, pick_device(device))
-        return cls(folder, loaded, joined, settings)
+        return cls(folder, loaded, joined)
 
     def translate(
         self,
