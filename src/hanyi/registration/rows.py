@@ -11,48 +11,44 @@ from hanyi.tracking.identity import params_digest
 
 TRANSFORMER = "models/transformer"
 
-
-def model_md5(facts: Facts) -> str | None:
-    """Give DVC's digest of the model, None where dvc.lock has none."""
-    found = (one.md5 for one in facts.outputs if one.path == TRANSFORMER)
-    return next(found, None)
+MODEL_TAG = f"dvc.{TRANSFORMER}"
+"""The tag of a row that holds DVC's digest of its model."""
 
 
 def find_row(client: Any, experiment: str, facts: Facts) -> Any | None:
     """Find the newest row of the run that made the model, None if it has no row.
 
-    A row that names the model's digest is preferred to one of the same parameters.
+    Runs that differ in how they translate share a model, so its digest and the parameters are
+    looked for together, then each alone: a row may lack the one, the others may have changed since.
     """
-    from hanyi.tracking.mirror import PARAMS_TAG
-
-    wanted = [(PARAMS_TAG, params_digest(flatten(facts.params)))]
-    if md5 := model_md5(facts):
-        wanted.insert(0, (MODEL_TAG, md5))
-    for tag, value in wanted:
-        rows = client.search_runs([experiment], f"tags.`{tag}` = '{value}'", max_results=1)
-        if rows:
-            return rows[0]
+    tags = _tags(facts)
+    for names in (list(tags), *([name] for name in tags)):
+        wanted = " and ".join(f"tags.`{name}` = '{tags[name]}'" for name in names)
+        for row in client.search_runs([experiment], wanted):
+            if row.data.tags.get(MODEL_TAG, tags.get(MODEL_TAG)) == tags.get(MODEL_TAG):
+                return row
     return None
-
-
-MODEL_TAG = f"dvc.{TRANSFORMER}"
-"""The tag of a row that holds DVC's digest of its model."""
 
 
 def require_row(row: Any, facts: Facts, source: str) -> None:
     """Raise `ParamsError` unless the row is of the run that made the model."""
-    from hanyi.tracking.mirror import PARAMS_TAG
-
-    tags = row.data.tags
-    held = {MODEL_TAG: model_md5(facts), PARAMS_TAG: params_digest(flatten(facts.params))}
-    name = MODEL_TAG if MODEL_TAG in tags else PARAMS_TAG
-    if tags.get(name) != held[name]:
+    held = row.data.tags
+    if any(held.get(name, value) != value for name, value in _tags(facts).items()):
         raise ParamsError(
             "--run",
             f"{row.info.run_id}, a run of another model than {source} holds",
             "a run whose model is here",
             "give --rev, the revision or experiment that holds its dvc.lock",
         )
+
+
+def _tags(facts: Facts) -> dict[str, str]:
+    """Give what a row of the run is tagged with."""
+    from hanyi.tracking.mirror import PARAMS_TAG
+
+    models = [one.md5 for one in facts.outputs if one.path == TRANSFORMER]
+    tags = {MODEL_TAG: models[0]} if models else {}
+    return {**tags, PARAMS_TAG: params_digest(flatten(facts.params))}
 
 
 def revision_of(row: Any) -> str | None:
