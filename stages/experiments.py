@@ -66,7 +66,7 @@ def _threads(jobs: int) -> str:
 
 
 def _experiment(record: Mapping[str, Any]) -> Experiment:
-    revision = next(iter(record.get("revs") or []), {})
+    revision: Mapping[str, Any] = next(iter(record.get("revs") or []), {})
     data = revision.get("data") or {}
     state = STATES.get((record.get("executor") or {}).get("state") or "", DONE)
     if revision.get("error"):
@@ -99,5 +99,6 @@ def _run(*command: str, **variables: str) -> str:
         text, told = (file.read().decode("utf-8", "replace") for file in (out, err))
     if done.returncode:
         found = " ".join(told.split()) or f"exit code {done.returncode}"
-        raise ParamsError(" ".join(command[2:4]), found, "it to work", "mend what it says")
+        where = command[2:5] if command[0] == sys.executable else command[:2]
+        raise ParamsError(" ".join(where), found, "it to work", "mend what it says")
     return text

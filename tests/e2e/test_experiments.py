@@ -12,7 +12,7 @@ from tests.e2e.rows import Rows, data, experiments, numbers, params
 from tests.e2e.test_repro import STAGES
 from tests.e2e.workspace import TINY, Done, Workspace, ran
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 GOOD = {
     "one": {"model.heads": 1},

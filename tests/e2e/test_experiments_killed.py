@@ -16,7 +16,7 @@ from tests.e2e.conftest import First
 from tests.e2e.rows import Rows
 from tests.e2e.workspace import Workspace
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 LONG = ("-S", "train.max_steps=400", "-S", "train.validate_every=200")
 GOES_ON = "going on from the state after update"

@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.conftest import First
 from tests.e2e.rows import Rows, experiments, numbers
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 SWEEP = (".venv/bin/python", "-m", "stages.sweep")
 SEARCH = ("decode.length_penalty=0.1..2.0 log", "decode.beam_size=1,2", "--random", "2")

@@ -17,7 +17,7 @@ from tests.e2e.conftest import First
 from tests.e2e.rows import Rows, experiments, numbers
 from tests.e2e.workspace import ran
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -162,6 +164,16 @@ def test_an_unknown_parameter_is_told_with_those_nearby(root: Path, name: str, n
         changed(read_params(root / "params.yaml"), {name: 1})
 
 
+PARAMS = """
+model: {layers: 3, decoder_layers: null}
+train:
+  learning_rate: 0.0025   # peak
+  betas: [0.9, 0.98]
+  init: null
+decode: {patience: 2.0, ensemble: []}
+prepare: {rules: [{rule: tags}, {rule: script, share: 0.3}]}
+fetch: {corpora: [{name: a}]}
+"""
 VALUES: dict[str, list[Any]] = {
     "model.layers": [1, 12],
     "model.decoder_layers": [None, 2],
@@ -170,24 +182,24 @@ VALUES: dict[str, list[Any]] = {
     "train.init": ["models/a b", "x,y", "null", "true", "1e-3", "北京", None],
     "decode.patience": [math.inf, 1.5],
     "decode.ensemble": [["a", "b"], []],
-    "tokenizers.joint": [True],
-    "prepare.rules.0.rule": ["tags"],
+    "prepare.rules.1.share": [0.5],
     "+fetch.corpora.0.weight": [3],
 }
 
 
 @pytest.mark.parametrize("name", VALUES)
-def test_dvc_makes_of_a_value_what_was_meant(root: Path, tmp_path: Path, name: str) -> None:
+def test_dvc_makes_of_a_value_what_was_meant(tmp_path: Path, name: str) -> None:
     """DVC writes params.yaml itself; its reading of `-S` and ours must agree."""
     from dvc.utils.hydra import apply_overrides, get_hydra_sweeps
 
+    file = tmp_path / "params.yaml"
     for value in VALUES[name]:
-        file = tmp_path / "params.yaml"
-        shutil.copy(root / "params.yaml", file)
+        file.write_text(PARAMS, encoding="utf-8", newline="\n")
+        expected = changed(read_params(file), {name: value})
         told = override(name, value)
         assert len(get_hydra_sweeps({"params.yaml": [told]})) == 1, "a list is one value"
         apply_overrides(file, [told])
-        assert read_params(file) == changed(read_params(root / "params.yaml"), {name: value})
+        assert read_params(file) == expected
 
 
 @pytest.fixture
@@ -342,3 +354,39 @@ def test_the_best_comes_first(metric: str, best: str) -> None:
     found = {name: Experiment(name, DONE, {}, {metric: values[name]}) for name in "abc"}
     ranked = [trial.name for trial in sweep.rank(trials, found, [metric])]
     assert ranked == [best, "b" if best == "a" else "a", "c"]
+
+
+@pytest.mark.parametrize(
+    ("executor", "error", "state"),
+    [
+        (None, None, DONE),  # one that ran in the workspace or with --temp
+        ({"state": "success"}, None, DONE),
+        ({"state": "queued"}, None, QUEUED),
+        ({"state": "running"}, None, RUNNING),
+        ({"state": "failed"}, {"msg": "Experiment run failed"}, FAILED),
+        (None, {"msg": "its files cannot be read"}, FAILED),
+    ],
+)
+def test_records_of_dvc_are_read(
+    monkeypatch: pytest.MonkeyPatch, executor: Any, error: Any, state: str
+) -> None:
+    data = {
+        "params": {"params.yaml": {"data": {"model": {"layers": 2}}}},
+        "metrics": {"metrics/score.json": {"data": {"bleu": {"score": 1.5, "signature": "x"}}}},
+    }
+    trial = {"name": "a", "executor": executor, "revs": [{"data": data, "error": error}]}
+    told = json.dumps([{"rev": "workspace"}, {"rev": "abc", "experiments": [trial]}])
+    monkeypatch.setattr(experiments, "_run", lambda *_, **__: told)
+    metrics = {"score/bleu.score": 1.5} if state == DONE else {}
+    assert experiments.read("abc") == {"a": Experiment("a", state, {"model.layers": 2}, metrics)}
+
+
+def test_what_a_command_tells_is_one_line() -> None:
+    with pytest.raises(ParamsError, match=r"exp nonsense: .*invalid choice"):
+        experiments._dvc("exp", "nonsense")
+
+
+def test_workers_that_live_on_are_not_waited_for() -> None:
+    began = time.monotonic()
+    assert experiments._run("sh", "-c", "sleep 30 & echo started") == "started\n"
+    assert time.monotonic() - began < 15
