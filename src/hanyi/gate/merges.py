@@ -89,7 +89,7 @@ def _faults(merge: Merge, lock: Lock) -> Iterator[Finding]:
                         CHECK,
                         stage,
                         f"{merge.name} took {path} from one side and {_few(other)} from the "
-                        f"other: no run made it; run `dvc repro --force {stage}` and what follows",
+                        f"other: no run made it; `dvc repro --force --single-item {stage}` and `dvc repro`",
                     )
                     break
 
