@@ -92,10 +92,10 @@ def test_long_input_warns_on_standard_error() -> None:
         (["--n-best", "5"], "--n-best: n_best must be from 1 to beam_size, got n_best 5"),
         (["--n-best", "0"], "--n-best: 0, expected 1 or more"),
         (["--input", "texts.txt"], "--input: texts beside it, expected one of both"),
-        (["--column", "1"], "--column: plain texts, which have none"),
+        (["--column", "1"], "--column: plain lines, which have none"),
         (["--format", "tsv"], "--format: tsv, but no file, expected lines"),
         (["--format", "csv"], "--format: csv, expected auto, plain, tsv, jsonl"),
-        (["--header"], "--header: plain texts, which have none"),
+        (["--header"], "--header: plain lines, which have none"),
         (["--stream", "--json", "--beams", "2"], "--stream: --json, --beams with it"),
     ],
 )

@@ -211,6 +211,7 @@ def test_json_lines_keep_what_they_hold_to_the_letter(hanyi, lines: list[str]) -
             "standard input:1: score, which is there already",
         ),
         (["--format", "csv"], b"", "--format: csv, expected auto, plain, tsv, jsonl"),
+        (["--header", "--format", "jsonl"], b"", "--header: jsonl lines, which have none"),
         (["--stream", "--format", "tsv"], b"", "--stream: --format with it"),
         (["-i", "nowhere.txt"], b"", "nowhere.txt: no such file or directory, expected a file"),
         (["-i", "."], b"", ".: is a directory"),

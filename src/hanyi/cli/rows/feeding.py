@@ -74,14 +74,19 @@ class Feed:
         self.typed = not texts and not inputs and sys.stdin.isatty()
         files = [] if texts or self.typed else inputs or [STANDARD_INPUT]
         self.sources = [Source(file, choose_format(kind, file)) for file in files]
-        given = {"--column": column is not None, "--header": header}
-        bare = not self.sources or any(source.format == "plain" for source in self.sources)
+        formats = {source.format for source in self.sources} or {"plain"}
         if not self.sources and choose_format(kind, STANDARD_INPUT) != "plain":
             raise ParamsError("--format", f"{kind}, but no file", "lines", "give a file by --input")
-        if bare and any(given.values()):
-            name = next(name for name, there in given.items() if there)
-            expected, remedy = "TSV or JSON Lines", "set --format or leave it off"
-            raise ParamsError(name, "plain texts, which have none", expected, remedy)
+        for name, given, knowing in (
+            ("--column", column is not None, {"tsv", "jsonl"}),
+            ("--header", header, {"tsv"}),
+        ):
+            if given and (others := sorted(formats - knowing)):
+                found, expected = (
+                    f"{others[0]} lines, which have none",
+                    " or ".join(sorted(knowing)),
+                )
+                raise ParamsError(name, found, expected, "set --format or leave it off")
         for source in self.sources:
             source.check()
 
