@@ -26,6 +26,7 @@ KEY_TAG = "hanyi.key"
 NAME_TAG = "dvc.experiment"
 BASELINE_TAG = "dvc.baseline"
 PARAMS_TAG = "params.digest"
+KIND = {"mlflow.experimentKind": "custom_model_development"}  # the page shows runs, no chats
 OPENING = 60.0  # seconds that others may take to make a fresh database
 BROKEN_OFF = ("KILLED", "FAILED")
 
@@ -111,7 +112,9 @@ class Store:
         if found is None:
             place = None if is_remote(address) else (root / "mlartifacts").as_uri()
             try:
-                return str(self.client.create_experiment(EXPERIMENT, artifact_location=place))
+                return str(
+                    self.client.create_experiment(EXPERIMENT, artifact_location=place, tags=KIND)
+                )
             except MlflowException:  # another machine was quicker
                 found = self.client.get_experiment_by_name(EXPERIMENT)
                 if found is None:

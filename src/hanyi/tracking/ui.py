@@ -16,6 +16,7 @@ from hanyi.tracking.recorder import prepare_mlflow
 
 HOST = "127.0.0.1"
 PORT = 5000
+LOOK = "workflowType=machine_learning"  # else the page begins with traces of chats
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -31,16 +32,17 @@ def main(arguments: Sequence[str]) -> None:
         require_free(port)
     experiment = _publish(root)
     page = f"{address.rstrip('/') if is_remote(address) else f'http://{HOST}:{port}'}/"
-    page += f"#/experiments/{experiment}" if experiment else ""
+    page += f"#/experiments/{experiment}/runs?{LOOK}" if experiment else ""
     if is_remote(address):
         _say(f"the runs are at {page}")
         return
-    _say(f"look at {page} when it says that it runs; Ctrl-C ends it")
+    _say(f"look at {page} in a few seconds; Ctrl-C ends it")
     command = [sys.executable, "-m", "mlflow", "ui", "--backend-store-uri", address]
     # Job execution off: the page alone is wanted.
     environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
     environment.pop("MLFLOW_LOGGING_LEVEL", None)
     options = ["--host", HOST, "--port", str(port), "--workers", "1"]
+    options += ["--uvicorn-opts", "--log-level warning"]  # not each request
     os.execve(sys.executable, [*command, *options], environment)  # noqa: S606 - its signals are ours
 
 
