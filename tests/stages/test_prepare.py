@@ -22,7 +22,7 @@ from hanyi.corpus.tables import Row, TableWriter, row_blocks
 from hanyi.errors import ArtifactError, DataError, HanyiError, ParamsError
 from hanyi.tracking import Tracker
 from stages import prepare
-from stages.paths import PREPARED, RAW
+from stages.paths import FUNNEL, PREPARED, RAW
 
 Rows = list[tuple[str, str]]
 Project = Callable[..., None]
@@ -383,3 +383,19 @@ def test_bytes_depend_on_no_number_of_workers_and_no_block_size(
         prepare.main(Tracker())
         found.append(digests())
     assert found[1:] == found[:1] * 3
+
+
+def test_lengths_are_those_of_the_published_rows(project: Project) -> None:
+    texts = [(f"{'长' * (1 + n % 30)}{n}", f"{'w' * (n % 90)} {n}") for n in range(120)]
+    project(("mine", "all", texts))
+    prepare.main(Tracker())
+    lines = (FUNNEL / "lengths.csv").read_text(encoding="utf-8").splitlines()
+    rows = [dict(zip(lines[0].split(","), line.split(","), strict=True)) for line in lines[1:]]
+    begins = [int(row["chars"]) for row in rows]
+    for split in ("train", "valid", "test"):
+        table = parquet.read_table(PREPARED / f"{split}.parquet")
+        for side in ("src", "tgt"):
+            sizes = [len(text) for text in table[side].to_pylist()]
+            for begin, after, row in zip(begins, [*begins[1:], 10**9], rows, strict=True):
+                share = sum(begin <= size < after for size in sizes) / len(sizes)
+                assert float(row[f"{split}_{side}"]) == pytest.approx(share, abs=1e-6)
