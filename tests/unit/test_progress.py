@@ -32,6 +32,19 @@ def test_log_lines_come_every_few_seconds(
     assert len(caplog.messages) == 8
 
 
+def test_a_loop_without_a_total_tells_how_far_it_is(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    caplog.set_level(logging.INFO, "hanyi.progress")
+    with progress("translate", None, "lines") as advance:
+        for _ in range(6):
+            now[0] += 1
+            advance(10)
+    assert caplog.messages == ["translate: 50 lines"]
+
+
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let standard error pass for a terminal."""
