@@ -231,7 +231,7 @@ def test_faults_are_told_in_words(browser: Browser, address: str) -> None:
         page.fill("#text", TEXT * 20)
         page.keyboard.press("Enter")
         page.wait_for_selector("#fault:not([hidden])")
-        assert "expected a sentence of 1 to 20 tokens" in page.inner_text("#fault")
+        assert "one sentence of at most 20 tokens" in page.inner_text("#fault")
         assert page.inner_text("#written"), "the translation itself is shown"
         busy = {"status": 429, "headers": {"Retry-After": "7"}, "body": "{}"}
         page.route("**/translate", lambda route: route.fulfill(**busy))

@@ -30,6 +30,7 @@ def describe(translator: Translator) -> dict[str, Any]:
         "src_vocab": model.src_vocab,
         "tgt_vocab": model.tgt_vocab,
         "beam_size": translator.config.beam_size,
+        "beam_groups": translator.config.beam_groups,
         "positions": {
             name: encoding(config.d_model)(0, POSITIONS).double().mul(100).round().int().tolist()
             for name, encoding in ADDED.items()

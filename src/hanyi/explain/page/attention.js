@@ -63,9 +63,10 @@ function showTokens(data) {
 }
 
 function chips(group, tokens, side, look) {
+  const spaced = tokens.some(({ text }) => /^▁./.test(text)); // else no token begins a word
   const elements = tokens.map((token, place) => {
     const special = isSpecial(token);
-    const joined = place > 0 && !special && !token.text.startsWith("▁") && !isSpecial(tokens[place - 1]);
+    const joined = spaced && place > 0 && !special && !token.text.startsWith("▁") && !isSpecial(tokens[place - 1]);
     return make("button", {
       type: "button",
       class: `token${special ? " special" : ""}${joined ? " joined" : ""}`,
@@ -151,13 +152,14 @@ function drawMap(weights, queries, keys, look) {
   };
 }
 
-/** Draw a map as one small picture without labels. */
+/** Draw a map as one small picture without labels; its largest weight is the darkest. */
 function thumbnail(weights) {
   const canvas = make("canvas", { width: weights[0].length, height: weights.length, "aria-hidden": "true" });
   const context = canvas.getContext("2d");
   context.fillStyle = colour("--accent");
+  const most = Math.max(...weights.map((row) => Math.max(...row)));
   weights.forEach((row, q) => row.forEach((weight, k) => {
-    context.globalAlpha = weight;
+    context.globalAlpha = weight / most;
     context.fillRect(k, q, 1, 1);
   }));
   return canvas;

@@ -92,7 +92,7 @@ async function translate() {
 
 function begin() {
   get("ask").hidden = Boolean(sentence);
-  get("beams").replaceChildren(...[...new Set([...BEAMS, model.beam_size])].sort((one, other) => one - other).map((count) =>
+  get("beams").replaceChildren(...[...new Set([...BEAMS, model.beam_size])].filter((count) => count % model.beam_groups === 0).sort((one, other) => one - other).map((count) =>
     make("option", { value: count, selected: count === model.beam_size }, String(count))));
   if (/^zh\b/.test(model.languages?.src ?? "")) {
     get("examples").hidden = false;

@@ -26,7 +26,9 @@ async function reason(answer) {
   }
   if (answer.status === 504 || answer.status === 408) return say("faults.late");
   const told = await answer.json().catch(() => null);
-  return say("faults.refused", told?.error?.message || `HTTP ${answer.status}`);
+  const message = told?.error?.message || `HTTP ${answer.status}`;
+  if (/^text: \d+ tokens/.test(message)) return say("faults.long", model.max_tokens);
+  return say("faults.refused", message);
 }
 
 /** Translate, and hand each piece of text to `write` as it comes; give the whole. */

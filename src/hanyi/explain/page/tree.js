@@ -75,7 +75,7 @@ function drawNode(node, look) {
   },
   draw("rect", { width: NODE, height: HEIGHT, rx: 11 }),
   draw("text", { x: 10, y: HEIGHT / 2, class: "label" }, label),
-  draw("text", { x: NODE - 9, y: HEIGHT / 2, class: "total" }, node.log_prob.toFixed(1)));
+  draw("text", { x: NODE - 9, y: HEIGHT / 2, class: "total" }, node.log_prob.toFixed(2)));
 }
 
 function drawEdge(from, to) {
