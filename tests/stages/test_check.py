@@ -287,6 +287,21 @@ def test_a_merge_that_was_never_run_is_caught(
     assert gate(capsys, "--lock") == (0, [])
 
 
+def test_a_run_after_a_merge_that_gave_the_same_bytes_can_be_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    branch("one", (1,), beam_size=1)
+    branch("two", (2, 3), patience=1.0)
+    gated.git("merge", "-q", "-X", "theirs", "one")
+    shutil.rmtree("data")
+    _, bad = gate(capsys, "--lock")
+    assert "commit with --trailer 'Ran: decode'" in bad[0][2]
+    gated.git("commit", "-q", "--allow-empty", "--trailer", "Ran: score", "-m", "another stage")
+    assert len(gate(capsys, "--lock")[1]) == 1
+    gated.git("commit", "-q", "--allow-empty", "--trailer", "Ran: decode", "-m", "the same")
+    assert gate(capsys, "--lock") == (0, [])
+
+
 def test_a_merge_with_an_edit_that_changed_no_output_passes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -3,12 +3,13 @@
 Two branches change one stage, one by its parameters, the other by its data. Git takes the changed
 inputs of both, and in the conflict of the outputs one side is picked: the entry then agrees with
 params.yaml, with its neighbours and with the metrics, and only its history tells that no run ever
-had those inputs and gave those outputs. A run after the merge changes the entry, which settles it.
+had those inputs and gave those outputs. A run after the merge changes the entry, which settles it; when
+it gives the same bytes, a commit says so in a trailer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hanyi.errors import HanyiError
@@ -18,6 +19,7 @@ from hanyi.gate.revisions import git, read_at
 
 CHECK = "merges"
 SHOWN = 4  # inputs that are named
+RAN = "Ran"  # trailer of a commit message, with the name of a stage
 SHORT = 10  # digits of a commit that are shown
 
 Lock = Mapping[str, Entry]
@@ -30,6 +32,7 @@ class Merge(NamedTuple):
     merged: Lock
     parents: Sequence[Lock]
     base: Lock
+    ran: Collection[str]  # stages that were run again since, as commits say
 
 
 def check_merges() -> list[Finding]:
@@ -52,18 +55,21 @@ def check_merges() -> list[Finding]:
 def _merges(lock: Lock) -> Iterator[Merge]:
     under_way = (git("rev-parse", "--verify", "--quiet", "MERGE_HEAD") or "").strip()
     if under_way:
-        yield _merge("the merge under way", lock, ["HEAD", under_way])
+        parents = ["HEAD", under_way]
+        yield Merge("the merge under way", lock, [*map(_lock_at, parents)], _base(parents), ())
     # With a path, git lists those merges alone that differ from all of their parents there.
-    listed = git("rev-list", "--merges", "--parents", "HEAD", "--", LOCK.as_posix()) or ""
-    for line in listed.splitlines():
-        commit = line.split()[0]
+    listed = git("rev-list", "--merges", "HEAD", "--", LOCK.as_posix()) or ""
+    for commit in listed.split():
         parents = (git("rev-parse", f"{commit}^@") or "").split()
-        yield _merge(f"merge {commit[:SHORT]}", _lock_at(commit), parents)
+        trailers = f"--format=%(trailers:key={RAN},valueonly)"
+        ran = (git("log", trailers, f"{commit}..HEAD") or "").split()
+        name = f"merge {commit[:SHORT]}"
+        yield Merge(name, _lock_at(commit), [*map(_lock_at, parents)], _base(parents), ran)
 
 
-def _merge(name: str, merged: Lock, parents: Sequence[str]) -> Merge:
+def _base(parents: Sequence[str]) -> Lock:
     base = (git("merge-base", "--octopus", *parents) or "").strip()
-    return Merge(name, merged, [_lock_at(one) for one in parents], _lock_at(base) if base else {})
+    return _lock_at(base) if base else {}
 
 
 def _lock_at(revision: str) -> Lock:
@@ -76,7 +82,7 @@ def _lock_at(revision: str) -> Lock:
 def _faults(merge: Merge, lock: Lock) -> Iterator[Finding]:
     for stage, entry in lock.items():
         sides = [parent.get(stage, {}) for parent in merge.parents]
-        if entry != merge.merged.get(stage) or entry in sides:
+        if entry != merge.merged.get(stage) or entry in sides or stage in merge.ran:
             continue  # run since, or run as it is on one side
         for path, digest in outputs(entry).items():
             made = [outputs(side).get(path) for side in sides]
@@ -89,7 +95,9 @@ def _faults(merge: Merge, lock: Lock) -> Iterator[Finding]:
                         CHECK,
                         stage,
                         f"{merge.name} took {path} from one side and {_few(other)} from the "
-                        f"other: no run made it; `dvc repro --force --single-item {stage}` and `dvc repro`",
+                        f"other: no run made it; run `dvc repro --force --single-item {stage}` and "
+                        f"`dvc repro`; when that changes nothing, commit with --trailer '{RAN}: "
+                        f"{stage}'",
                     )
                     break
 
