@@ -100,7 +100,7 @@ def take(address: str, output: Path, width: int, height: int) -> None:
             page.get_by_role("option", name=name, exact=True).wait_for(state="attached")
             metrics.press("Enter")
         metrics.press("Escape")
-        page.locator("h1").first.click()
+        metrics.blur()
         page.wait_for_timeout(2000)  # the plot is drawn anew
         page.screenshot(path=output)
         browser.close()
