@@ -19,6 +19,9 @@ METHODS = {"GET", "HEAD", "OPTIONS", "DELETE", *WITH_BODY}
 BODIES = 64
 """So many bodies of the largest size are held at once."""
 
+DIGITS = 18
+"""So many of a length are read; Python refuses to read some thousands."""
+
 LINGER_SECONDS, LINGER_BYTES = 2.0, 32 << 20
 """How much of a body is still read, and thrown away, after it was refused.
 
@@ -79,7 +82,7 @@ class Gate:
         if self.service.stopping:
             raise stopping()
         limits = self.service.limits
-        told = Headers(scope=scope).get("content-length", "")
+        told = Headers(scope=scope).get("content-length", "")[:DIGITS]
         self._check(int(told) if told.isdecimal() else 0, 0)
         until = time.monotonic() + limits.timeout_seconds
         more = True
