@@ -120,8 +120,10 @@ def test_metrics_of_a_wrong_shape_are_caught(
     assert [row[1:] for row in bad] == [["metrics/score.json", f"{told}; run `dvc repro`"]]
 
 
-@pytest.mark.parametrize("name", ["score", "decode"])
-@pytest.mark.parametrize("text", [None, "{", "[]", "{}", b"\xff"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("score", None), ("score", "{"), ("score", b"\xff"), ("decode", "[]"), ("decode", "{}")],
+)
 def test_metrics_that_cannot_be_read_are_caught(
     name: str, text: str | bytes | None, capsys: pytest.CaptureFixture[str]
 ) -> None:

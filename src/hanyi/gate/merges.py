@@ -3,8 +3,8 @@
 Two branches change one stage, one by its parameters, the other by its data. Git takes the changed
 inputs of both, and in the conflict of the outputs one side is picked: the entry then agrees with
 params.yaml, with its neighbours and with the metrics, and only its history tells that no run ever
-had those inputs and gave those outputs. A run after the merge changes the entry, which settles it; when
-it gives the same bytes, a commit says so in a trailer.
+had those inputs and gave those outputs. A run after the merge changes the entry, which settles it;
+when it gives the same bytes, a commit says so in a trailer.
 """
 
 from __future__ import annotations
