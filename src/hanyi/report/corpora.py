@@ -13,6 +13,7 @@ SPLITS = ("train", "valid", "test")
 SIDES = {"src": "Source", "tgt": "Target"}
 STYLES = {"train": "now", "valid": "now thin", "test": "before"}
 PARTS = 100  # percent
+COUNTS = ("taken", "changed_src", "changed_tgt")
 
 
 def funnel(run: Run) -> Markup:
@@ -24,7 +25,7 @@ def funnel(run: Run) -> Markup:
     parts = ", ".join(f"{name} {splits[name]:,}" for name in SPLITS if name in splits)
     read, kept, rejected = (f"{rows[name]:,}" for name in ("read", "kept", "rejected"))
     told = f"{read} rows read, {kept} kept ({parts}), {rejected} rejected."
-    busy = [row for row in run.funnel if any(int(row[name]) for name in _COUNTS)]
+    busy = [row for row in run.funnel if any(int(row[name]) for name in COUNTS)]
     return section(
         "funnel",
         "Funnel",
@@ -47,9 +48,6 @@ def lengths(run: Run) -> Markup:
         name = f"{title}, % of sentences"
         figures.append(lines(name, series, "characters", from_zero=True, mark=None))
     return section("lengths", "Length of sentences", charts(*figures))
-
-
-_COUNTS = ("taken", "changed_src", "changed_tgt")
 
 
 def _steps(rows: Rows, read: int) -> Markup:

@@ -14,6 +14,9 @@ from hanyi.analysis.words import WORD
 SHORTEST = 3
 """Characters in a row that two different words must share, at least, to be shown as alike."""
 
+LONGEST = 200
+"""Characters of a run of replaced words, at most, within which characters are compared."""
+
 _UNIT = re.compile(rf"{WORD.pattern}|\s+|.", re.DOTALL)
 
 
@@ -66,7 +69,8 @@ def _refined(reference: str, translation: str) -> Iterator[_Change]:
 
 def _changes(theirs: Sequence[str], ours: Sequence[str]) -> Iterator[_Change]:
     at_theirs = at_ours = 0
-    matcher = SequenceMatcher(None, theirs, ours, autojunk=False)
+    # Spaces are the same only beside words that are.
+    matcher = SequenceMatcher(str.isspace, theirs, ours, autojunk=False)
     for start_theirs, start_ours, size in matcher.get_matching_blocks():
         yield _Change(
             "".join(theirs[at_theirs:start_theirs]),
@@ -78,6 +82,9 @@ def _changes(theirs: Sequence[str], ours: Sequence[str]) -> Iterator[_Change]:
 
 def _inside(missing: str, extra: str) -> Iterator[_Change]:
     """Compare texts without a word in common by their characters."""
+    if max(len(missing), len(extra)) > LONGEST:  # hardly the same words, and the time is cubic
+        yield _Change(missing, extra, "")
+        return
     matcher = SequenceMatcher(None, missing, extra, autojunk=False)
     blocks = [block for block in matcher.get_matching_blocks() if block.size >= SHORTEST]
     words = _numbers_of_words(missing), _numbers_of_words(extra)
