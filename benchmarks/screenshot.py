@@ -21,7 +21,6 @@ from urllib.parse import quote
 
 import requests
 from mlflow import MlflowClient
-from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from hanyi.tracking.mirror import EXPERIMENT, store_address
@@ -30,7 +29,6 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 START = 120.0  # seconds that the server may take
 PLOT = ".js-plotly-plot"
 METRICS = ("score/bleu.score", "score/chrf.score")
-COLOURS = 128  # of the picture; a page has few
 
 
 def main() -> None:
@@ -104,8 +102,6 @@ def take(address: str, output: Path, width: int, height: int) -> None:
         page.wait_for_timeout(2000)  # the plot is drawn anew
         page.screenshot(path=output)
         browser.close()
-    with Image.open(output) as picture:
-        picture.convert("RGB").quantize(COLOURS).save(output, optimize=True)
 
 
 def _healthy(address: str) -> bool:

@@ -15,7 +15,7 @@ from hanyi.errors import ParamsError
 from hanyi.params import PARAMS_FILE, flatten
 from stages.trials import Trial, override
 
-QUEUED, RUNNING, DONE, FAILED = "queued", "running", "done", "failed"
+QUEUED, RUNNING, ENDING, DONE, FAILED = "queued", "running", "ending", "done", "failed"
 STATES = {"queued": QUEUED, "running": RUNNING, "success": DONE, "failed": FAILED}
 WORKER_LOGS = ".dvc/tmp/exps/celery/*.out"
 
@@ -68,9 +68,12 @@ def _threads(jobs: int) -> str:
 def _experiment(record: Mapping[str, Any]) -> Experiment:
     revision: Mapping[str, Any] = next(iter(record.get("revs") or []), {})
     data = revision.get("data") or {}
-    state = STATES.get((record.get("executor") or {}).get("state") or "", DONE)
+    executor = record.get("executor") or {}
+    state = STATES.get(executor.get("state") or "", DONE)
     if revision.get("error"):
         state = FAILED
+    elif state == RUNNING and _is_gone((executor.get("local") or {}).get("pid")):
+        state = ENDING  # its worker collects what it made, or is gone too
     files = data.get("params") or {}
     params = (files.get(str(PARAMS_FILE)) or {}).get("data") or {}
     metrics = {
@@ -81,6 +84,16 @@ def _experiment(record: Mapping[str, Any]) -> Experiment:
     }
     # A trial that did not end shows the metrics that it started from.
     return Experiment(record["name"], state, flatten(params), metrics if state == DONE else {})
+
+
+def _is_gone(process: int | None) -> bool:
+    if process is None or os.name == "nt":  # there the question would kill it
+        return False
+    try:
+        os.kill(process, 0)
+    except OSError:
+        return True
+    return False
 
 
 def _dvc(*arguments: str, **variables: str) -> str:

@@ -28,7 +28,8 @@ from stages.trials import Trial, changed, draw, grid, parse_axis
 METRICS = ("score/bleu.score", "score/chrf.score")
 LOWER = ("loss", "ter")  # parts of the names of metrics that are better when lower
 NAP, LONGEST_NAP = 2.0, 30.0  # seconds between two looks at the queue
-RESTARTS = 3  # of the queue's workers, while none of them takes a trial
+PATIENCE = 60.0  # seconds that no worker may be seen at work before others are started
+STARTS = 3  # of workers that take no trial
 
 EPILOG = """\
 NAME=VALUES is one of
@@ -137,27 +138,35 @@ def _require_same(there: Experiment, wanted: Mapping[str, Any]) -> None:
 
 
 def _wait(trials: Sequence[Trial], baseline: str, jobs: int) -> dict[str, Experiment]:
-    """Wait until all trials have ended; start workers whenever none of them works."""
+    """Wait until all trials have ended; start workers when none has been at work for a while."""
     began = time.monotonic()
-    told, idle = "", 0
+    told, busy, starts = "", -math.inf, 0
     while True:
         known = experiments.read(baseline)
         found = {name: known[name] for name, _ in trials if name in known}
-        states = Counter(experiment.state for experiment in found.values())
         if lost := [name for name, _ in trials if name not in found]:
             where = f"experiment {lost[0]}"
             raise ArtifactError(where, "it is gone", "what was queued", "run the same sweep again")
+        states = Counter(experiment.state for experiment in found.values())
         told = _tell(states, told)
-        if not states[experiments.QUEUED] + states[experiments.RUNNING]:
+        if not states - Counter(dict.fromkeys((experiments.DONE, experiments.FAILED), len(found))):
             return found
-        idle = 0 if states[experiments.RUNNING] else idle + 1
-        if idle == 1:
+        now = time.monotonic()
+        if states[experiments.RUNNING]:
+            busy, starts = now, 0
+        elif now - busy > PATIENCE:
+            if starts == STARTS:
+                raise _idle(found)
             experiments.start(jobs)
-        elif idle > RESTARTS:
-            found_text = "no worker takes a trial"
-            remedy = f"look into {experiments.WORKER_LOGS}"
-            raise ArtifactError("dvc queue", found_text, "one at work", remedy)
-        time.sleep(min(max((time.monotonic() - began) / 10, NAP), LONGEST_NAP))
+            busy, starts = time.monotonic(), starts + 1
+        time.sleep(min(max((now - began) / 10, NAP), LONGEST_NAP))
+
+
+def _idle(found: Mapping[str, Experiment]) -> ArtifactError:
+    ended = (experiments.DONE, experiments.FAILED)
+    name, state = next((one.name, one.state) for one in found.values() if one.state not in ended)
+    remedy = f"look into {experiments.WORKER_LOGS}; what a dead worker left: dvc queue kill {name}"
+    return ArtifactError(f"experiment {name}", f"{state}, and no worker on it", "one", remedy)
 
 
 def rank(

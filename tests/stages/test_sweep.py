@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shutil
 import time
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from hanyi.errors import ParamsError
 from hanyi.params import flatten, read_params
 from stages import experiments, sweep
-from stages.experiments import DONE, FAILED, QUEUED, RUNNING, Experiment
+from stages.experiments import DONE, ENDING, FAILED, QUEUED, RUNNING, Experiment
 from stages.trials import Axis, Choices, Range, Trial, changed, draw, grid, override, parse_axis
 
 LAYERS = "model.layers=1,2,3"
@@ -293,6 +294,7 @@ def run(project: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
             monkeypatch.setattr(experiments, name, getattr(queue, name))
         monkeypatch.setattr(experiments, "head", lambda: "abc")
         monkeypatch.setattr(sweep, "NAP", 0.0)
+        monkeypatch.setattr(sweep, "PATIENCE", 0.0)
         return sweep.main(arguments)
 
     return swept
@@ -335,7 +337,7 @@ def test_other_parameters_under_a_name_are_told(run: Any, project: Path) -> None
 def test_workers_that_never_come_are_told(run: Any) -> None:
     queue = Queue({}, bad={})
     queue.start = lambda _: None  # type: ignore[method-assign]
-    with pytest.raises(Exception, match=r"no worker takes a trial.*celery"):
+    with pytest.raises(Exception, match=r"layers1: queued, and no worker on it.*celery"):
         run(queue, LAYERS)
 
 
@@ -363,6 +365,8 @@ def test_the_best_comes_first(metric: str, best: str) -> None:
         ({"state": "success"}, None, DONE),
         ({"state": "queued"}, None, QUEUED),
         ({"state": "running"}, None, RUNNING),
+        ({"state": "running", "local": {"pid": os.getpid()}}, None, RUNNING),
+        ({"state": "running", "local": {"pid": 2**22 + 1}}, None, ENDING),  # no such process
         ({"state": "failed"}, {"msg": "Experiment run failed"}, FAILED),
         (None, {"msg": "its files cannot be read"}, FAILED),
     ],
