@@ -178,7 +178,7 @@ def test_threads_share_a_translator(folder: Path, engine: str) -> None:
     """Each thread asks for something else, some with the weights of attention, all at once."""
     config = replace(OUTSIDE, engine=engine)
     translator = Translator.load(folder, device="cpu", config=config)
-    texts = [SENTENCES[place % 6] * (1 + place % 3) for place in range(18)]
+    texts = [SENTENCES[place % 6] * (1 + place % 3) for place in range(12)]
 
     def ask(place: int) -> object:
         if place % 6 == 4:
