@@ -201,6 +201,7 @@ def test_scores_of_other_weights_are_left_out(project: Path) -> None:
     assert "model-index" not in text
     assert "## Examples" not in text
     assert "Signs of trouble" not in text
+    assert "No person has judged" not in text
 
 
 @pytest.mark.parametrize("what", ["metrics", "params"])

@@ -79,7 +79,12 @@ class Revision:
 def _git(root: Path, *arguments: str) -> str:
     try:
         done = subprocess.run(
-            ["git", *arguments], cwd=root, capture_output=True, check=True, text=True, timeout=30
+            ["git", "--no-optional-locks", *arguments],
+            cwd=root,
+            capture_output=True,
+            check=True,
+            text=True,
+            timeout=30,
         )
     except (OSError, subprocess.SubprocessError):
         return ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from hanyi.analysis.tables import Cell, Column, Kind, Table, markdown
 from hanyi.card.facts import Facts
@@ -20,8 +21,9 @@ ROWS = Column("rows", "rows", Kind.COUNT)
 SHARE = Column("share", "share", Kind.SHARE)
 INTERVAL = Column("interval", "95% interval", Kind.TEXT)
 
+NOT_JUDGED = "No person has judged these translations; scores compare them with one reference each."
+
 NOT_MEASURED = (
-    "No person has judged these translations; scores compare them with one reference each.",
     "A fluent translation can be wrong: likeness to a reference does not prove it true.",
     "Whether translations are biased or offensive is not measured.",
 )
@@ -46,7 +48,8 @@ def wilson(found: int, of: int) -> tuple[float, float]:
 
 
 def _sentences(facts: Facts) -> Iterator[str]:
-    yield from _between_corpora(facts)
+    if "score" in facts.metrics:
+        yield from _between_corpora(facts.metrics["score"].get("corpora", {}))
     yield from _lengths(facts.breakdowns.get("lengths", []))
     unseen = facts.breakdowns.get("words", [])[:1]
     if unseen and unseen[0]["occurrences"] == "0":
@@ -56,11 +59,12 @@ def _sentences(facts: Facts) -> Iterator[str]:
         f"A text of more than {facts.model.max_tokens} tokens is cut at its sentence marks, and "
         "each part is translated without knowing the others."
     )
+    if "score" in facts.metrics:
+        yield NOT_JUDGED
     yield from NOT_MEASURED
 
 
-def _between_corpora(facts: Facts) -> Iterator[str]:
-    corpora = facts.metrics.get("score", {}).get("corpora", {})
+def _between_corpora(corpora: Mapping[str, Any]) -> Iterator[str]:
     ranked = sorted(corpora, key=lambda name: (corpora[name]["chrf"]["score"], name))
     if len(ranked) < 2:
         yield "All that is measured is measured on texts of one kind, those of its test split."

@@ -140,8 +140,8 @@ def training(facts: Facts) -> Iterator[str]:
 def origin(facts: Facts) -> Iterator[str]:
     """Say from what it can be built again: revision, packages, digests."""
     if facts.revision:
-        changed = ", with changes that are not committed" if facts.changed else ""
-        yield f"* git revision `{facts.revision}`{changed}; `dvc repro` there builds it"
+        state = "with changes that are not committed" if facts.changed else "`dvc repro` builds it"
+        yield f"* git revision `{facts.revision}`, {state}"
     model = facts.model
     yield f"* digest of the weights `{model.weights}` (BLAKE2b, 128 bits)"
     yield f"* digests of the tokenizers `{model.src_tokenizer}`, `{model.tgt_tokenizer}`"
