@@ -27,7 +27,9 @@ NEXT = (
     ("funnel", str(FUNNEL / "funnel.png")),
     ("learning curve", str(CURVES / "curve.png")),
     ("scores explained", str(REPORT / "report.html")),
+    ("the run as a page", ".venv/bin/python -m stages.report"),
     ("translate", '.venv/bin/hanyi translate "我爱00700"'),
+    ("see inside", ".venv/bin/hanyi serve"),
     ("another model", ".venv/bin/dvc exp run -S model.heads=4"),
     ("side by side", ".venv/bin/dvc exp show --only-changed"),
 )
