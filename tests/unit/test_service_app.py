@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -283,6 +284,51 @@ def test_streams_have_places(held: Held, monkeypatch: pytest.MonkeyPatch) -> Non
         held.free.set()
         assert events(first.result(20).text)[0] == ("message", {"text": "I"})
         wait_for(lambda: http.app.state.service.streams.taken == 0)
+
+
+@pytest.mark.parametrize("asked", [{"text": [TINY] * 3}, {"text": TINY, "stream": True}])
+def test_a_client_that_goes_frees_its_places(
+    held: Held, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any]
+) -> None:
+    class Slow:
+        def __iter__(self) -> Iterator[str]:
+            assert held.free.wait(20)
+            return iter([])
+
+        def close(self) -> None: ...
+
+    monkeypatch.setattr(held, "stream", lambda _text: Slow(), raising=False)
+    with client(held, SHORT) as http, ThreadPoolExecutor(1) as threads:
+        first = threads.submit(ask, http, text=TINY)
+        assert held.begun.acquire(timeout=20)
+        service = http.app.state.service
+        assert asyncio.run(leave(http.app, asked, service)) == 499
+        assert (service.batcher.depth, service.streams.taken, service.active) == (0, 0, 1)
+        held.free.set()
+        assert first.result(20).status_code == 200
+
+
+async def leave(app: Any, asked: dict[str, Any], service: Any) -> int:
+    """Ask, and go as soon as a place is taken; give the status that nobody reads."""
+    body = json.dumps(asked).encode()
+    coming = [{"type": "http.request", "body": body, "more_body": False}]
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        if coming:
+            return coming.pop()
+        while not service.batcher.depth + service.streams.taken:
+            await asyncio.sleep(0.01)
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    headers = [(b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/translate", "headers": headers}
+    scope |= {"query_string": b"", "raw_path": b"/translate", "http_version": "1.1"}
+    await asyncio.wait_for(app(scope, receive, send), 10)
+    return int(sent[0]["status"])
 
 
 def test_a_service_that_stops_refuses(translator: Translator) -> None:

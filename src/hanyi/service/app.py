@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -20,7 +21,7 @@ from hanyi.service.limits import Limits
 from hanyi.service.messages import ErrorAnswer, HealthAnswer, TranslateAnswer, TranslateRequest
 from hanyi.service.reference import reference_page
 from hanyi.service.streams import Piece
-from hanyi.service.work import Service
+from hanyi.service.work import Service, is_done
 from hanyi.translator import Translator
 
 EVENTS = "text/event-stream"
@@ -99,10 +100,7 @@ def _translating(service: Service) -> APIRouter:
         with an error.
         """
         if asked.stream:
-            asked.check(service.limits)
-            events = _events(service, asked)
-            # What fails before the first event still has a status of its own.
-            return EventStream(await anext(events), events)
+            return await _begin(service, asked, request)
         found = await service.translate(asked, request)
         return Response(found.model_dump_json(exclude_none=True), media_type="application/json")
 
@@ -148,6 +146,18 @@ def _place(service: Service) -> Any:
             yield
 
     return place
+
+
+async def _begin(service: Service, asked: TranslateRequest, request: Request) -> Response:
+    """Wait for the first event: what fails before it still has a status of its own."""
+    asked.check(service.limits)
+    events = _events(service, asked)
+    first = asyncio.ensure_future(anext(events))
+    try:
+        await is_done(first, request)
+        return EventStream(first.result(), events)
+    finally:
+        first.cancel()
 
 
 class EventStream(StreamingResponse):

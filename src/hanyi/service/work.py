@@ -106,18 +106,11 @@ class Service:
     ) -> list[Result]:
         ticket = self.batcher.submit(texts, options)
         done = asyncio.wrap_future(ticket.future)
-        gone = asyncio.ensure_future(_gone(request))
-        either: set[asyncio.Future[Any]] = {done, gone}
         try:
-            seconds = self.limits.timeout_seconds
-            await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            if done.done():
+            if await is_done(done, request, self.limits.timeout_seconds):
                 return done.result()
-            if gone.done():
-                raise Gone
             raise self._late(begun=ticket.begun)
         finally:
-            gone.cancel()
             self.batcher.drop(ticket)
 
     def _late(self, *, begun: bool) -> RefusedError:
@@ -141,6 +134,21 @@ class Service:
         gauge("hanyi_streams_active", "Streams and explanations.", lambda: self.streams.taken)
         gauge("hanyi_ready", "1: takes requests.", lambda: float(self.health().ready))
         self.metrics.describe(version=__version__, digest=self.digest, engine=self.translator.name)
+
+
+async def is_done(
+    future: asyncio.Future[Any], request: Request, seconds: float | None = None
+) -> bool:
+    """Wait for a future, and tell whether it came in time; raise `Gone` when the client goes."""
+    gone = asyncio.ensure_future(_gone(request))
+    either: set[asyncio.Future[Any]] = {future, gone}
+    try:
+        await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if gone.done() and not future.done():
+            raise Gone
+    finally:
+        gone.cancel()
+    return future.done()
 
 
 async def _gone(request: Request) -> None:
