@@ -19,7 +19,7 @@ import pytest
 from tests.e2e.conftest import First
 from tests.e2e.workspace import Done, Workspace
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 TEXTS = ["We like tea.", "", "Anna buys 00700."]
 FRESH = "HANYI_TEST_FRESH"  # set to make an environment from the logged requirements
