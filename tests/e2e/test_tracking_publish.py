@@ -136,30 +136,27 @@ def require_whole(work: Path, run: Run, heads: int, lock: bytes) -> None:
 
 def test_publish_adds_each_run_once(command: Command, tmp_path: Path) -> None:
     work = tmp_path / "work"
+
+    def lock() -> bytes:
+        return (work / "dvc.lock").read_bytes()
+
     command("dvc", "repro", tracking="off")
     assert command("publish").startswith("the workspace: added, ")  # not committed yet
-    require_whole(work, rows(work)[""], 4, (work / "dvc.lock").read_bytes())
+    require_whole(work, rows(work)[""], 4, lock())
     command("git", "add", ".")
     command("git", "commit", "-qm", "built")
     command("dvc", "exp", "run", "-q", "-n", "away", "-S", "model.heads=8", tracking="off")
-    away = (work / "dvc.lock").read_bytes()
+    away = lock()
+    command("dvc", "exp", "run", "-q", "-n", "live", "-S", "model.heads=16")
+    live = lock()
     command("dvc", "exp", "run", "-q", "-n", "back", "-S", "model.heads=4")  # from the cache
     (work / "params.yaml").write_text(PARAMS.replace("4", "2"))  # never built
     lines = command("publish").splitlines()
     assert {line.partition(": added")[0] for line in lines} == {"away", "back"}
     found = rows(work)
-    assert set(found) == {"", "away", "back"}
+    assert set(found) == {"", "away", "back", "live"}
     require_whole(work, found["away"], 8, away)
-    require_whole(work, found["back"], 4, (work / "dvc.lock").read_bytes())
+    require_whole(work, found["live"], 16, live)
+    require_whole(work, found["back"], 4, lock())
     assert command("publish") == "nothing is missing\n"
-    assert len(rows(work)) == 3
-
-
-def test_a_run_with_tracking_needs_nothing_more(command: Command, tmp_path: Path) -> None:
-    work = tmp_path / "work"
-    command("dvc", "repro", "-q")
-    command("dvc", "exp", "run", "-q", "-n", "away", "-S", "model.heads=8")
-    assert command("publish") == "nothing is missing\n"
-    found = rows(work)
-    require_whole(work, found["away"], 8, (work / "dvc.lock").read_bytes())
-    assert set(found) == {"", "away"}
+    assert len(rows(work)) == 4

@@ -23,6 +23,7 @@ from mlflow.tracking import MlflowClient
 from hanyi.errors import ArtifactError, DataError
 from hanyi.tracking import open_tracker, tracker
 from hanyi.tracking.journal import Reading, find_journals, tracking_folder
+from hanyi.tracking.mirror import Store
 from hanyi.tracking.publish import publish
 
 STAGE = """\
@@ -62,6 +63,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, root: Path) -> Iter
     deadline = time.monotonic() + 60
     while tracker.recorder_runs(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a store once, which takes seconds."""
+    root = tmp_path_factory.mktemp("store")
+    Store(root, f"sqlite:///{root / 'mlflow.db'}")
+    return root / "mlflow.db"
 
 
 def start(
@@ -111,10 +120,10 @@ def test_stages_of_a_fresh_project_at_once(project: Path, monkeypatch: pytest.Mo
 
 
 def test_many_open_a_fresh_database_at_once(project: Path) -> None:
-    command = [sys.executable, "-c", OPEN, str(time.time() + 8)]
+    command = [sys.executable, "-c", OPEN, str(time.time() + 4)]
     openers = [
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(4)
+        for _ in range(3)
     ]
     ended = [opener.communicate(timeout=120) for opener in openers]
     assert {opener.returncode for opener in openers} == {0}, ended
@@ -198,7 +207,7 @@ def full(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 @pytest.mark.parametrize("trouble", [in_the_way, dead, mute, full])
 def test_a_store_that_fails_is_told_once_and_publish_adds_the_row(
-    project: Path, monkeypatch: pytest.MonkeyPatch, trouble: Any
+    project: Path, monkeypatch: pytest.MonkeyPatch, trouble: Any, database: Path
 ) -> None:
     with trouble(project, monkeypatch) as reason:
         stage = start(monkeypatch, "kept")
@@ -210,6 +219,7 @@ def test_a_store_that_fails_is_told_once_and_publish_adds_the_row(
         while tracker.recorder_runs(project):
             time.sleep(0.05)
     assert len(list(find_journals(project))) == 1
+    shutil.copy(database, project / "mlflow.db")
     assert list(publish(project)) == ["kept: train, which the store had not taken"]
     run = rows(project)["kept"]
     assert run.info.status == "FINISHED"
