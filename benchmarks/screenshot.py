@@ -34,13 +34,14 @@ METRICS = ("score/bleu.score", "score/chrf.score")
 def main() -> None:
     """Save the picture and say what is in it."""
     parser = argparse.ArgumentParser(description="A picture of MLflow's compare page.")
+    parser.add_argument("names", nargs="*", help="experiments to compare; else the newest")
     parser.add_argument("--output", type=Path, default=Path("docs/mlflow.png"))
     parser.add_argument("--runs", type=int, default=4, help="newest finished runs to compare")
     parser.add_argument("--width", type=int, default=1400, help="pixels")
     parser.add_argument("--height", type=int, default=1000, help="pixels")
     flags = parser.parse_args()
     with serving() as address:
-        page, names = compare_page(address, flags.runs)
+        page, names = compare_page(address, flags.names, flags.runs)
         take(page, flags.output, flags.width, flags.height)
     size = flags.output.stat().st_size
     sys.stdout.write(f"{flags.output}: {size:,} bytes, runs {', '.join(names)}\n")
@@ -66,13 +67,14 @@ def serving() -> Iterator[str]:
         process.wait()
 
 
-def compare_page(address: str, count: int) -> tuple[str, list[str]]:
-    """Give the address of the page that compares the newest runs, and their names."""
+def compare_page(address: str, names: list[str], count: int) -> tuple[str, list[str]]:
+    """Give the address of the page that compares runs, and their names."""
     client = MlflowClient(address)
     experiment = client.get_experiment_by_name(EXPERIMENT)
     if experiment is None:
         raise SystemExit(f"{store_address(Path.cwd())}: no runs; `dvc exp run` makes one")
-    found = client.search_runs([experiment.experiment_id], "status = 'FINISHED'", max_results=count)
+    found = client.search_runs([experiment.experiment_id], "status = 'FINISHED'")
+    found = [run for run in found if not names or run.info.run_name in names][:count]
     runs = quote(json.dumps([run.info.run_id for run in found]))
     experiments = quote(json.dumps([experiment.experiment_id]))
     page = f"{address}/#/compare-runs?runs={runs}&experiments={experiments}"
