@@ -273,6 +273,24 @@ def test_a_stage_does_not_wait_for_a_recorder_that_hangs(
     assert "slow" in caplog.text
 
 
+def test_a_recorder_that_was_killed_is_started_again(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = []
+
+    def ensure_recorder(root: Path) -> None:
+        started.append(root)
+        if len(started) == 2:  # the first one was killed before it did anything
+            for folder in find_journals(root):
+                Reading(folder).remove()
+
+    monkeypatch.setattr(tracker, "ASK_EVERY", 0.1)
+    monkeypatch.setattr(tracker, "ensure_recorder", ensure_recorder)
+    with open_tracker("train") as opened:
+        opened.metrics({"loss": 1.0}, step=1)
+    assert started == [project, project]
+
+
 def test_a_build_of_dvc_is_told_once(
     project: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -44,6 +44,7 @@ class Journal:
 
     def __init__(self, root: Path, stage: str, address: str) -> None:
         """Begin it; `address` is that of the MLflow store. Raises `OSError` when it cannot."""
+        self.root = root
         name = f"{time.time_ns()}-{os.getpid()}-{stage}"
         self.folder = tracking_folder(root) / name
         self.folder.mkdir(parents=True)

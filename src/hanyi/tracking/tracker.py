@@ -27,6 +27,7 @@ log = logging.getLogger("hanyi.tracking")
 SWITCH = "HANYI_TRACKING"
 LAST_WAIT = 60.0  # seconds that the last stage of a build waits for its row, at most
 LOOK_EVERY = 0.05  # seconds
+ASK_EVERY = 5.0  # seconds between two looks whether the recorder lives, while a stage waits
 RECORDER = "recorder"  # the lock of the one that runs, and its log
 TOLD = "told"  # the process of dvc whose user knows that the store fails
 
@@ -95,9 +96,13 @@ class Tracker:
             return False
 
     def _wait(self, journal: Journal) -> None:
-        begun = time.monotonic()
+        begun = asked = time.monotonic()
         while not (journal.is_recorded() or journal.fault()):
-            if time.monotonic() - begun > LAST_WAIT:
+            moment = time.monotonic()
+            if moment - asked > ASK_EVERY:  # somebody may have killed it
+                asked = moment
+                ensure_recorder(journal.root)
+            if moment - begun > LAST_WAIT:
                 if _first_to_tell(journal):
                     log.warning(
                         "MLflow is slow: the rest of this run is recorded beside you, "
