@@ -235,6 +235,12 @@ def test_publish_tells_a_store_that_does_not_answer(
         list(publish(project))
 
 
+def test_publish_makes_no_store_outside_of_a_project(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match="no project"):
+        list(publish(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_journal_that_cannot_be_written_is_one_warning(
     project: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -65,6 +65,9 @@ def publish(root: Path) -> Iterator[str]:
 
     Raises `HanyiError` when the store or DVC cannot be asked.
     """
+    if not (root / PARAMS_FILE).exists():
+        expected, remedy = f"a project with {PARAMS_FILE}", "run it from the project's root"
+        raise ArtifactError(root, "no project", expected, remedy)
     _await_recorder(root)
     address = store_address(root)
     try:
