@@ -20,7 +20,7 @@ from hanyi.model.config import ModelConfig
 from hanyi.model.storage import read_description
 from hanyi.params import PARAMS_FILE, load_section, read_params
 from hanyi.sections import faults as section_faults
-from hanyi.tracking.mirror import SQLITE, store_address
+from hanyi.tracking.address import SQLITE, store_address
 
 MODEL = Path("models/transformer")
 PATIENCE = 5.0  # seconds that a tracking server may take to answer
