@@ -169,7 +169,7 @@ class Workspace:
             text=True,
             encoding="utf-8",
             check=False,
-            timeout=240,
+            timeout=600,  # a busy machine; pytest has shorter ones
         )
         done = Done(ended.returncode, ended.stdout, ended.stderr)
         assert expect is None or done.code == expect, f"{command}: {done.code}\n{done.text}"
