@@ -174,7 +174,9 @@ def test_batches_and_processes_change_nothing(model: Transformer, engine: CTrans
 
     def work(processes: Processes) -> list[list[Hypothesis]]:
         jobs = [Job(text) for text in texts]
-        return CTranslate.converted(model, "none", tokens=60).translate(jobs, config(), processes=processes)
+        return CTranslate.converted(model, "none", tokens=60).translate(
+            jobs, config(), processes=processes
+        )
 
     for found in in_processes(2, work):
         assert_same(found, expected)
@@ -200,7 +202,9 @@ def test_pad_and_bos_never_come() -> None:
     model = tiny_model(5, tie="none")
     with torch.no_grad():
         model.output.weight[list(NEVER)] = 3 * model.output.weight[4]
-    found = translate(CTranslate.converted(model, "none", tokens=200), sources(30), config(n_best=3))
+    found = translate(
+        CTranslate.converted(model, "none", tokens=200), sources(30), config(n_best=3)
+    )
     assert all(found)
     assert not {token for some in found for one in some for token in one.tokens} & set(NEVER)
 
