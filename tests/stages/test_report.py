@@ -145,9 +145,14 @@ def git(*arguments: str) -> None:
     )
 
 
-def test_a_revision_is_a_baseline(built: Path, project: Path) -> None:
+@pytest.mark.parametrize("below", [".", "below"])
+def test_a_revision_is_a_baseline(
+    below: str, built: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     git("init", "-q", "-b", "main")
-    Repo.init().close()
+    Path(below).mkdir(exist_ok=True)
+    monkeypatch.chdir(below)
+    Repo.init(subdir=True).close()
     build([PAIRS[0]._replace(hypothesis="Nothing."), *PAIRS[1:]], 2)
     with Repo() as repo:
         repo.add(["data/prepared", "data/decoded", *map(str, sorted(METRICS.glob("*/")))])
@@ -156,7 +161,7 @@ def test_a_revision_is_a_baseline(built: Path, project: Path) -> None:
     git("tag", "before")
     for folder in ("data", "metrics"):
         shutil.rmtree(folder)
-    shutil.copytree(built, project, dirs_exist_ok=True)
+    shutil.copytree(built, project / below, dirs_exist_ok=True)
     main(["--baseline", "before"])
     text = TARGET.read_text(encoding="utf-8")
     assert "Not found of" not in text

@@ -17,6 +17,7 @@ from ruamel.yaml.error import YAMLError
 from hanyi.artifacts import parse_metrics
 from hanyi.errors import ArtifactError, ParamsError
 from hanyi.params import PARAMS_FILE
+from hanyi.scoring.baselines import below_top
 
 METRICS = Path("metrics")
 REMEDY = "mend it or run `dvc repro`"
@@ -89,8 +90,9 @@ def at_revision(name: str) -> Read:
     from dvc.scm import RevError, SCMError
 
     try:
-        files = DVCFileSystem(rev=name)
+        files = DVCFileSystem(rev=name, subrepos=True)
         files.ls("/", detail=False)
+        top = below_top()  # of a revision, DVC takes paths from the top of the repository
     except (RevError, SCMError):
         raise ParamsError(
             "baseline",
@@ -101,7 +103,7 @@ def at_revision(name: str) -> Read:
 
     def read(path: Path) -> bytes:
         try:
-            return bytes(files.read_bytes(path.as_posix()))
+            return bytes(files.read_bytes(f"{top}{path.as_posix()}"))
         except (DvcException, OSError) as error:
             raise FileNotFoundError(str(path)) from error
 

@@ -63,7 +63,7 @@ def _read_revision(path: Path, revision: str) -> bytes:
 
     try:
         # Of a revision, DVC takes paths from the top of the repository.
-        with dvc.api.open(f"{_below_top()}{path.as_posix()}", rev=revision, mode="rb") as file:
+        with dvc.api.open(f"{below_top()}{path.as_posix()}", rev=revision, mode="rb") as file:
             return bytes(file.read())
     except RevError:
         raise ParamsError(
@@ -82,7 +82,7 @@ def _read_revision(path: Path, revision: str) -> bytes:
         ) from None
 
 
-def _below_top() -> str:
+def below_top() -> str:
     """Give where the project lies in its repository, such as `translation/`."""
     command = ["git", "rev-parse", "--show-prefix"]
     try:
