@@ -46,14 +46,14 @@ def main(arguments: Sequence[str]) -> int:
     current = numbers(SCORES)
     if not current:  # told by the check of the metrics
         return _show(findings, [], markdown=flags.markdown)
-    baseline = _committed(config.baseline) if config.baseline else None
-    if baseline is not None and config.baseline:
+    baseline = None if config.baseline is None else _committed(config.baseline)
+    if baseline is not None and config.baseline is not None:
         findings += check_signatures(current, baseline, config.baseline)
     sentences = read_sentences(
         DECODED / "test.jsonl",
         PREPARED / "test.parquet",
         Measures(
-            config.max_drop if config.baseline else (),
+            config.max_drop if baseline is not None else (),
             load_section("score", ScoreConfig),
             load_section("languages", Languages).tgt,
         ),
@@ -82,13 +82,13 @@ def _parser() -> argparse.ArgumentParser:
 def _config(flags: argparse.Namespace) -> CheckConfig:
     """Give the section `check` with what the flags change."""
     config = load_section("check", CheckConfig)
+    given = {"baseline": flags.baseline, "significance": flags.significance}
     try:
         config = replace(
             config,
-            baseline=flags.baseline or config.baseline,
             floors={**config.floors, **dict(map(_pair, flags.floor))},
             max_drop={**config.max_drop, **dict(map(_pair, flags.max_drop))},
-            significance=flags.significance or config.significance,
+            **{name: value for name, value in given.items() if value is not None},
         )
     except ValueError as error:
         raise ParamsError("check", str(error), "values in range", "mend the flag") from None

@@ -221,8 +221,8 @@ BAD: dict[str, tuple[Any, str, str]] = {
         "dvc.lock",
         "dvc.lock:2: marks of a merge conflict",
     ),
-    "broken": (lambda: relock("stages:\n", "stages: [\n"), "dvc.lock", "not to be read"),
-    "empty": (lambda: Path("dvc.lock").write_text(""), "dvc.lock", "not to be read"),
+    "broken": (lambda: relock("stages:\n", "stages: [\n"), "dvc.lock", "git checkout HEAD -- dvc"),
+    "empty": (lambda: Path("dvc.lock").write_text(""), "dvc.lock", "git checkout HEAD -- dvc"),
     "no lock": (lambda: Path("dvc.lock").unlink(), "dvc.lock", "no such file"),
 }
 
@@ -400,6 +400,8 @@ def test_a_gate_that_holds_scores_against_nothing_is_no_gate(drops: dict[str, fl
         ("--baseline=empty", "empty:metrics/score.json: no such file"),
         ("--floor=bleu.score", "check: bleu.score is not NAME=VALUE"),
         ("--max-drop=bleu.score=-1", "max_drop.bleu.score must be 0 or more"),
+        ("--baseline=", "baseline: no revision"),
+        ("--significance=0", "significance must lie between 0 and 1"),
         ("--significance=2", "significance must lie between 0 and 1"),
     ],
 )

@@ -32,7 +32,7 @@ def check_lock() -> list[Finding]:
     try:
         locked = read_lock()
     except HanyiError as error:
-        return [failed(CHECK, LOCK, str(error))]
+        return [failed(CHECK, LOCK, str(error).removeprefix(f"{LOCK}: "))]
     try:
         with Repo() as repo:
             stages = list(repo.index.stages)

@@ -15,6 +15,7 @@ from hanyi.params import flatten
 
 WIRING = Path("dvc.yaml")
 LOCK = Path("dvc.lock")
+RESTORE = "take it back from git (`git checkout HEAD -- dvc.lock`) and run `dvc repro`"
 REMEDY = "take one side whole (`git checkout --theirs dvc.lock`) and run `dvc repro`"
 
 _MARK = re.compile(r"^(<{7}|={7}|>{7}|\|{7})(\s|$)", re.MULTILINE)
@@ -31,7 +32,7 @@ def read_lock() -> dict[str, Entry]:
             LOCK, "no such file", "what was run", "run `dvc repro` and commit it"
         ) from None
     except UnicodeDecodeError as error:
-        raise ArtifactError(LOCK, str(error), "YAML in UTF-8", "run `dvc repro`") from None
+        raise ArtifactError(LOCK, str(error), "YAML in UTF-8", RESTORE) from None
 
 
 def parse_lock(text: str) -> dict[str, Entry]:
@@ -44,7 +45,7 @@ def parse_lock(text: str) -> dict[str, Entry]:
         return {str(name): dict(entry) for name, entry in stages.items()}
     except (YAMLError, TypeError, KeyError, AttributeError, ValueError) as error:
         found = f"not to be read ({type(error).__name__}: {error})"
-        raise ArtifactError(LOCK, found, "the entries of stages", "run `dvc repro`") from None
+        raise ArtifactError(LOCK, found, "the entries of stages", RESTORE) from None
 
 
 def dependencies(entry: Entry) -> dict[str, str | None]:
