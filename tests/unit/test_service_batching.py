@@ -96,16 +96,16 @@ def test_what_came_while_the_model_was_busy_is_one_batch(make: Make, model: Mode
 
 
 def test_an_idle_model_waits_for_more_but_not_for_long(make: Make, model: Model) -> None:
-    batcher = make(gather_seconds=0.2)
+    batcher = make(gather_seconds=1.0)  # time for a busy machine to hand in all three
     begin = time.monotonic()
     tickets = [batcher.submit([text], BEAM) for text in "abc"]
-    wait([ticket.future for ticket in tickets], 10)
+    wait([ticket.future for ticket in tickets], 30)
     assert model.batches == [["a", "b", "c"]]
-    assert 0.2 <= time.monotonic() - begin < 2
+    assert 1.0 <= time.monotonic() - begin < 20
     full = make(gather_seconds=60.0, batch_texts=2)
     begin = time.monotonic()
     assert texts_of(full.submit(["d", "e"], BEAM)) == ["D", "E"]
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < 30
 
 
 def test_a_batch_is_of_equal_options_and_the_oldest_comes_first(make: Make, model: Model) -> None:
@@ -114,7 +114,7 @@ def test_a_batch_is_of_equal_options_and_the_oldest_comes_first(make: Make, mode
     options = [GREEDY, BEAM, Options(PLAIN, alignment=True), GREEDY, BEAM]
     tickets = [batcher.submit([text], one) for text, one in zip("abcde", options, strict=True)]
     model.free.set()
-    wait([ticket.future for ticket in tickets], 10)
+    wait([ticket.future for ticket in tickets], 30)
     assert model.batches[1:] == [["a", "d"], ["b", "e"], ["c"]]
 
 
