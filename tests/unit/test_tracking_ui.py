@@ -32,16 +32,23 @@ def port() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
+@pytest.fixture
+def free() -> int:
+    """Give a port that nobody listens at."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
 def test_it_says_where_to_look_and_becomes_the_page(
-    started: list[tuple[Any, ...]], port: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    started: list[tuple[Any, ...]], free: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ui.main(["--port", str(port + 1)])
+    ui.main(["--port", str(free)])
     said = capsys.readouterr().err
     assert "ui: brave-fox: added\n" in said
-    assert f"ui: look at http://127.0.0.1:{port + 1}/#/experiments/7/runs" in said
+    assert f"ui: look at http://127.0.0.1:{free}/#/experiments/7/runs" in said
     ((_, command, environment),) = started
     assert command[1:6] == ["-m", "mlflow", "ui", "--backend-store-uri", f"sqlite:///{tmp_path}/mlflow.db"]  # fmt: skip  # noqa: E501
-    assert command[command.index("--port") + 1] == str(port + 1)
+    assert command[command.index("--port") + 1] == str(free)
     assert environment["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] == "false"
     assert environment["MLFLOW_DISABLE_TELEMETRY"] == "true"
 
@@ -66,7 +73,7 @@ def test_a_server_has_a_page_of_its_own(
 
 def test_what_cannot_be_published_is_a_warning(
     started: list[tuple[Any, ...]],
-    port: int,
+    free: int,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -74,6 +81,6 @@ def test_what_cannot_be_published_is_a_warning(
         raise ArtifactError("dvc", "broken", "a project", "mend it")
 
     monkeypatch.setattr(publish, "publish", fail)
-    ui.main(["--port", str(port + 1)])
+    ui.main(["--port", str(free)])
     assert "ui: warning: dvc: broken" in capsys.readouterr().err
     assert len(started) == 1
