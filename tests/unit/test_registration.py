@@ -164,3 +164,29 @@ def test_outside_a_project_no_store_is_made(
     assert done.exit_code == 2
     assert "no params.yaml, expected a project" in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("address", ["sqlite:///{0}", "postgresql://me:secret@127.0.0.1:9/store"])
+def test_a_store_that_does_not_answer_is_one_line_without_a_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    (tmp_path / "params.yaml").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", address.format(tmp_path))
+    done = CliRunner().invoke(app, ["register"])
+    assert done.exit_code == 2
+    assert done.stderr.startswith("hanyi: error: MLflow: ")
+    assert done.stderr.count("\n") == 1
+    assert "expected an MLflow store that answers; start it" in done.stderr
+    assert "secret" not in done.stderr
+
+
+def test_an_unknown_run_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "params.yaml").touch()
+    monkeypatch.chdir(tmp_path)
+    for name in ("DVC_ROOT", "MLFLOW_TRACKING_URI"):
+        monkeypatch.delenv(name, raising=False)
+    done = CliRunner().invoke(app, ["register", "--run", "abc"])
+    assert done.exit_code == 2
+    assert "hanyi: error: --run: abc, no run of the store, expected" in done.stderr

@@ -22,9 +22,11 @@ from mlflow.tracking import MlflowClient
 
 from hanyi.errors import ArtifactError, DataError
 from hanyi.tracking import open_tracker, tracker
+from hanyi.tracking.address import why
 from hanyi.tracking.journal import Reading, find_journals, tracking_folder
 from hanyi.tracking.mirror import Store
 from hanyi.tracking.publish import publish
+from hanyi.tracking.recorder import prepare_mlflow
 
 STAGE = """\
 import logging, sys, time
@@ -233,6 +235,22 @@ def test_publish_tells_a_store_that_does_not_answer(
     (project / "mlflow.db").mkdir()
     with pytest.raises(ArtifactError, match=r"unable to open database file.*publish"):
         list(publish(project))
+
+
+def test_a_password_of_an_address_is_not_told() -> None:
+    address = "postgresql://me:sec@ret@127.0.0.1:9/store"
+    told = why(address, ValueError(f"no driver for {address}\nat all"))
+    assert told == f"{(mute := 'postgresql://127.0.0.1:9/store')}: no driver for {mute} at all"
+
+
+def test_publish_says_no_more_of_a_dead_server(
+    project: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    prepare_mlflow()
+    with pytest.raises(ArtifactError, match="Connection refused"):
+        list(publish(project))
+    assert caplog.text == ""
 
 
 def test_publish_makes_no_store_outside_of_a_project(tmp_path: Path) -> None:

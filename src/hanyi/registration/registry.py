@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hanyi
 from hanyi.card import Facts, Revision, Workspace, examples, read_facts, write_card
@@ -18,10 +18,14 @@ from hanyi.export.bundle import bundle_digest, write_bundle
 from hanyi.model.storage import read_description
 from hanyi.params import PARAMS_FILE
 from hanyi.registration.requirements import requirements
-from hanyi.registration.rows import find_row, require_row, revision_of
+from hanyi.registration.rows import find_row, require_row, revision_of, row_by_id
+from hanyi.tracking.address import plainly, store_address, why
 from hanyi.tracking.identity import project_root
 from hanyi.tracking.recorder import prepare_mlflow
 from hanyi.translator import ModelFolder, find_model, read_settings
+
+if TYPE_CHECKING:
+    from hanyi.tracking.mirror import Store
 
 DIGEST_TAG = "hanyi.model"
 """The tag of a version that holds the digest of all that decides how it translates."""
@@ -89,17 +93,15 @@ def register(wish: Wish) -> Version:
     for name, value in {**PATIENCE, **QUIET}.items():
         os.environ.setdefault(name, value)
     prepare_mlflow()
-    with _told_plainly():
-        from hanyi.tracking.mirror import EXPERIMENT, Store
-
-        client: Any = Store(root).client
-        experiment = client.get_experiment_by_name(EXPERIMENT).experiment_id
-        row = client.get_run(wish.run) if wish.run else None
+    store = _open_store(root)
+    client: Any = store.client
+    with _told_plainly(root):
+        row = row_by_id(client, wish.run) if wish.run else None
         revision = wish.revision or (revision_of(row) if row else None)
         folder, facts = _read(root, revision)
         if row:
             require_row(row, facts, revision or "the workspace")
-        row = row or find_row(client, experiment, facts)
+        row = row or find_row(client, store.experiment, facts)
         with tempfile.TemporaryDirectory() as temporary:
             bundle = Path(temporary) / ARTIFACT
             write_bundle(folder, bundle, write_card(facts, wish.license))
@@ -107,7 +109,7 @@ def register(wish: Wish) -> Version:
             version = _same(client, wish.name, tags[DIGEST_TAG])
             if version is None:
                 run = row.info.run_id if row else None
-                place = Place(root=root, experiment=experiment, run=run, name=wish.name)
+                place = Place(root=root, experiment=store.experiment, run=run, name=wish.name)
                 number = _log(bundle, place, tags, examples(facts)[:TRIED] or [DIGITS])
                 version = Version(wish.name, number, True, run)
         if wish.alias:
@@ -156,8 +158,6 @@ def _log(bundle: Path, place: Place, tags: Mapping[str, str], inputs: Sequence[s
     from mlflow.models import Model
     from mlflow.tracking import MlflowClient
 
-    from hanyi.tracking.mirror import store_address
-
     mlflow.set_tracking_uri(store_address(place.root))
     mlflow.set_experiment(experiment_id=place.experiment)
     logged = Model.log(
@@ -203,14 +203,24 @@ def _signature(bundle: Path) -> Any:
     )
 
 
+def _open_store(root: Path) -> Store:
+    from hanyi.tracking.mirror import Store
+
+    try:
+        return Store(root)
+    except Exception as error:  # the store may be anything that MLflow supports
+        found = why(store_address(root), error)
+        expected, remedy = "an MLflow store that answers", "start it or mend MLFLOW_TRACKING_URI"
+        raise ArtifactError("MLflow", found, expected, remedy) from error
+
+
 @contextmanager
-def _told_plainly() -> Iterator[None]:
+def _told_plainly(root: Path) -> Iterator[None]:
     from mlflow.exceptions import MlflowException
 
     try:
         yield
     except MlflowException as error:
-        where = os.environ.get("MLFLOW_TRACKING_URI", "the project's MLflow store")
-        found = " ".join(str(error).split())[:300]
+        found = plainly(f"{store_address(root)}: {error}")
         remedy = "see that the store can be reached and written"
-        raise ArtifactError(where, found, "a registry that takes the model", remedy) from None
+        raise ArtifactError("MLflow", found, "a registry that takes the model", remedy) from None

@@ -30,6 +30,20 @@ def find_row(client: Any, experiment: str, facts: Facts) -> Any | None:
     return None
 
 
+def row_by_id(client: Any, run: str) -> Any:
+    """Give the row of an id; raise `ParamsError` when there is none."""
+    from mlflow.exceptions import MlflowException
+
+    try:
+        return client.get_run(run)
+    except MlflowException as error:
+        if error.error_code != "RESOURCE_DOES_NOT_EXIST":
+            raise
+        raise ParamsError(
+            "--run", f"{run}, no run of the store", "the id of one", "copy it from `make ui`"
+        ) from None
+
+
 def require_row(row: Any, facts: Facts, source: str) -> None:
     """Raise `ParamsError` unless the row is of the run that made the model."""
     held = row.data.tags

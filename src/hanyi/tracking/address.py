@@ -48,6 +48,10 @@ def why(address: str, error: BaseException) -> str:
     """Give the first cause of a failure of the store in one line, without passwords."""
     while (cause := error.__cause__ or error.__context__) is not None:
         error = cause
-    store = re.sub(r"//[^/@]*@", "//", address)
-    reason = " ".join(f"{store}: {str(error) or type(error).__name__}".split())
-    return shorten(reason, LONGEST_REASON, placeholder=" ...")
+    return plainly(f"{address}: {str(error) or type(error).__name__}")
+
+
+def plainly(text: str) -> str:
+    """Give what MLflow says as one line of bearable length, without passwords of addresses."""
+    line = " ".join(re.sub(r"//[^/\s]*@", "//", text).split())
+    return shorten(line, LONGEST_REASON, placeholder=" ...")

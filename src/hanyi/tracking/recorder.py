@@ -7,6 +7,7 @@ with all of the journal; what it has not taken when a stage ends stays for `hany
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
@@ -205,6 +206,8 @@ def prepare_mlflow() -> None:
     """Set what MLflow reads when it is imported, unless the user has set it."""
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
+    # A server that is down is told by us, in one line.
+    logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
 
 
 def _lives(process: int) -> bool:
