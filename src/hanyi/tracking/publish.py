@@ -41,6 +41,7 @@ PATIENCE = 60.0  # seconds for a recorder that is still at work
 COMPLETE_TAG = "hanyi.complete"  # the dvc.lock for which nothing is missing
 WORKSPACE = "workspace"
 DVC = Path(".dvc")
+ENDED_WELL = (None, "success")  # states of an experiment, as `dvc exp show` tells them
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def publish(root: Path) -> Iterator[str]:
     try:
         store = Store(root, address)
         yield from _publish_journals(root, store)
-        for known in _built(root):
+        for known in built(root):
             yield from _publish_known(known, root, store)
     except HanyiError:
         raise
@@ -141,7 +142,7 @@ def _publish_known(known: Known, root: Path, store: Store) -> Iterator[str]:
         yield f"{known.name}: {done}, {written} metrics, points, texts and files"
 
 
-def _built(root: Path) -> Iterator[Known]:
+def built(root: Path) -> Iterator[Known]:
     """List what DVC knows as built: experiments, then revisions, then the workspace."""
     if not (root / DVC).exists():
         return
@@ -149,6 +150,9 @@ def _built(root: Path) -> Iterator[Known]:
     revisions = [record for record in records if record["rev"] != WORKSPACE]
     for record in revisions:
         for experiment in record.get("experiments") or []:
+            # One that waits, runs or has failed shows the metrics that it began with.
+            if (experiment.get("executor") or {}).get("state") not in ENDED_WELL:
+                continue
             for revision in (experiment.get("revs") or [])[:1]:
                 yield from _known(record["rev"], experiment["name"] or "", revision, root)
     for record in revisions:
