@@ -275,3 +275,27 @@ def test_batches_end_at_pauses_and_faults() -> None:
     with pytest.raises(DataError):
         next(batches)
     assert list(in_batches([None, None], 2)) == []
+
+
+def test_an_output_that_is_a_folder(project: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(
+        app, ["translate", "--model", str(project), "-o", str(tmp_path), TEXTS[0]]
+    )
+    assert done.exit_code == 2
+    assert f"--output: {tmp_path}, a folder" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("score", ["--scores"]),
+        ("source", ["--json"]),
+        ("alignment", ["--alignments"]),
+        ("n_best", ["--n-best", "2"]),
+    ],
+)
+def test_a_name_that_is_taken(project: Path, name: str, options: list[str]) -> None:
+    given = ["translate", "--model", str(project), "--into", name, *options, TEXTS[0]]
+    done = CliRunner().invoke(app, given)
+    assert done.exit_code == 2
+    assert f"--into: {name}, which is written too" in done.stderr

@@ -17,6 +17,7 @@ from hanyi.cli import app
 from hanyi.doctor import claims, machine, project
 from hanyi.doctor.findings import Finding, Mark
 from hanyi.model import attention, positions, transformer
+from tests.models import save_tiny_model, tiny_tokenizers
 
 
 def words(findings: list[Finding], mark: Mark) -> str:
@@ -146,6 +147,16 @@ def test_a_corpus_that_is_not_there(place: Path) -> None:
 def test_a_broken_model(place: Path) -> None:
     (place / "models/transformer").mkdir(parents=True)
     assert "models/transformer" in words(list(project.project(place)), Mark.FAULT)
+
+
+def test_a_model_beside_faulty_parameters(place: Path) -> None:
+    pair = tiny_tokenizers(place / "models/tokenizers")
+    save_tiny_model(place / "models/transformer", *pair)
+    edit(place, "heads: 6", "heads: 7")
+    found = list(project.project(place))
+    assert [one.mark for one in found].count(Mark.FAULT) == 1
+    assert "a trained model" in words(found, Mark.GOOD)
+    assert "mlflow.db" in words(found, Mark.GOOD)
 
 
 def test_the_store(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,8 @@ def test_a_bundle_translates_as_the_project(project: Path, tmp_path: Path) -> No
     texts = [*TEXTS, "Ｉ"]
     assert there.translate(texts) == here.translate(texts)
     assert card_of(find_model(bundle)) == CARD
+    with pytest.raises(ParamsError, match="--license"):  # which its card has not
+        card_of(find_model(bundle), "MIT")
 
 
 def test_equal_inputs_give_equal_bytes(project: Path, tmp_path: Path) -> None:

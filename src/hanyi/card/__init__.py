@@ -17,6 +17,7 @@ from hanyi.card.files import Revision, RunFiles, Workspace
 from hanyi.card.front import front_matter
 from hanyi.card.licenses import of_model
 from hanyi.card.limits import limits
+from hanyi.errors import ParamsError
 from hanyi.model.storage import read_description
 
 if TYPE_CHECKING:
@@ -56,6 +57,13 @@ def card_of(folder: ModelFolder, license_: str | None = None) -> str:
     """Give the card of a model that was found: a bundle's own, else one written for it."""
     parent = folder.model.parent
     if (parent / CARD).is_file() and not (parent / WIRING).exists():
+        if license_ is not None:
+            raise ParamsError(
+                "--license",
+                f"{license_}, but {parent / CARD} is written",
+                "a run, whose card is to be written",
+                "leave it off, or change that file",
+            )
         return (parent / CARD).read_text(encoding="utf-8")
     return write_card(read_facts(_files(folder), read_description(folder.model)), license_)
 

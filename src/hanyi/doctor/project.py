@@ -92,7 +92,11 @@ def _model() -> Finding:
         described = read_description(MODEL)
     except HanyiError as error:
         return fault(shown(error), f"模型有误：{shown(error)}")
-    if described.model != load_section("model", ModelConfig):
+    try:
+        asked = load_section("model", ModelConfig)
+    except HanyiError:  # told already
+        asked = described.model
+    if described.model != asked:
         return note(
             f"{MODEL} was trained with other `model` parameters: run `dvc repro`",
             f"{MODEL} 是用别的 `model` 参数训练的：请运行 `dvc repro`",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hanyi.artifacts import METRIC_DIGITS
+from hanyi.errors import ParamsError
 
 if TYPE_CHECKING:
     from hanyi.translator import Alternative, Result
@@ -25,6 +26,20 @@ class Wanted:
     alignments: bool
     json: bool
     into: str  # key of the translation, and name of its column
+
+    def __post_init__(self) -> None:
+        """Raise `ParamsError` where the translation would go by the name of something else."""
+        taken = {"log_prob", "score"} if self.scores or self.json else set()
+        if self.json or self.alignments:
+            taken |= {"tokens", "src_tokens", "alignment"}
+        if self.n_best > 1:
+            taken.add("n_best")
+        if self.json:
+            taken |= {"source", "columns", "token_log_probs"}
+            taken |= {"finished", "parts", "unmet_terms", "warnings"}
+        if self.into in taken:
+            found = f"{self.into}, which is written too"
+            raise ParamsError("--into", found, "a name of its own", "give another name")
 
     @property
     def names(self) -> list[str]:

@@ -14,6 +14,7 @@ from hanyi.artifacts import atomic_file
 from hanyi.cli.rows.columns import Wanted
 from hanyi.cli.rows.formats import Row
 from hanyi.cli.rows.reading import in_batches
+from hanyi.errors import ParamsError
 
 if TYPE_CHECKING:
     from hanyi.progress import Advance
@@ -31,6 +32,8 @@ def open_output(path: Path | None) -> Iterator[BinaryIO]:
     """Open standard output, or a file that is published whole in the end."""
     if path is None:
         yield sys.stdout.buffer
+    elif path.is_dir():
+        raise ParamsError("--output", f"{path}, a folder", "a file to write", "name a file in it")
     elif path.exists() and not path.is_file():  # a pipe or a device
         with path.open("wb") as file:
             yield file
