@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typer.testing import CliRunner
 
 from hanyi.cli import app
 from hanyi.errors import ArtifactError, HanyiError, ParamsError
+from hanyi.export import verification
 from hanyi.export.ctranslate2 import TYPES, export_ctranslate2
 from hanyi.export.marian import export_marian
 from hanyi.export.verification import CLOSE, verify_ctranslate2, verify_marian
@@ -109,6 +111,18 @@ def test_a_wrong_export_is_noticed(project: Path, tmp_path: Path) -> None:
     )
     assert found.rows == 6
     assert found.equal < 6
+    far = replace(found, scores={"bleu": (30.0, 29.1), "chrf": (50.0, 48.9)})
+    with pytest.raises(ArtifactError, match=r"chrf 48\.90, expected at most 1 below ours, 50\.00"):
+        far.require_close(tmp_path)
+    replace(found, scores={"bleu": (30.0, 29.1)}).require_close(tmp_path)
+
+
+def test_some_rows_are_drawn_from_all(project: Path) -> None:
+    everything, _ = verification._read(project / "data/prepared/test.parquet", None)
+    some, references = verification._read(project / "data/prepared/test.parquet", 4)
+    assert everything == SENTENCES
+    assert some != SENTENCES[:4]
+    assert set(zip(some, references, strict=True)) <= set(zip(SENTENCES, TRANSLATIONS, strict=True))
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def ctranslate2(
     ] = "float32",
     rows: Annotated[
         Optional[int],  # noqa: UP045  typer reads annotations at run time
-        typer.Option(min=1, help="Rows of the test split to verify with; all unless given."),
+        typer.Option(min=1, help="Test rows, drawn, to verify with; all unless given."),
     ] = None,
     verify: Annotated[bool, typer.Option(help="Translate the test split with both.")] = True,
     model: ModelOption = MODEL,
@@ -64,6 +64,7 @@ def ctranslate2(
         )
         same = f"{found.equal:,} of {found.rows:,} translations are the same"
         typer.echo(f"{output}: {same}; {scores}; computed in {found.compute_type}")
+        found.require_close(output)
 
 
 @app.command()

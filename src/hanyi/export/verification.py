@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import ctranslate2
+import numpy as np
 import torch
 
 from hanyi.artifacts import write_header
+from hanyi.corpus.samples import splitmix64
 from hanyi.decoding import ctranslate_options
 from hanyi.decoding.config import PLAIN, DecodeConfig
 from hanyi.decoding.ctranslate import CTranslate
@@ -31,6 +33,7 @@ HEADER = ("hanyi.verification", 1)
 FILE = "verification.json"
 SPLIT = Path("data/prepared/test.parquet")
 SENTENCES = 16  # of random tokens, for logits
+MOST_LOST = 1.0  # points of BLEU or chrF that an export may have less than our own engine
 CLOSE = 1e-3  # difference of logits that is rounding; they are of size 10
 
 
@@ -57,11 +60,22 @@ class Verification:
         }
         write_header(target / FILE, *HEADER, told)
 
+    def require_close(self, target: Path) -> None:
+        """Raise `ArtifactError` when the export translates worse than rounding makes it."""
+        for name, (ours, export) in self.scores.items():
+            if ours - export > MOST_LOST:
+                raise ArtifactError(
+                    target,
+                    f"{name} {export:.2f}",
+                    f"at most {MOST_LOST:g} below ours, {ours:.2f}",
+                    "use larger --weights, or more --rows to measure it better",
+                )
+
 
 def verify_ctranslate2(
     translator: Translator, target: Path, split: Path, most: int | None = None
 ) -> Verification:
-    """Translate the test split with both; `most` rows of it, if given."""
+    """Translate the test split with both; `most` rows drawn from all of it, if given."""
     texts, references = _read(split, most)
     config = _search(translator.config)
     own = TorchEngine(translator.model, config.batch_tokens)
@@ -125,7 +139,10 @@ def _read(split: Path, most: int | None) -> tuple[list[str], list[str]]:
     rows: list[tuple[int, str, str]] = []
     for block in read_blocks(split, ["id", "src", "tgt"]):
         rows += zip(*(column.to_pylist() for column in block.columns), strict=True)
-    rows = sorted(rows)[:most]
+    if most is not None:  # rows of every corpus, not the first ones
+        order = splitmix64(np.array([number for number, _, _ in rows])).argsort(kind="stable")
+        rows = [rows[place] for place in order[:most]]
+    rows.sort()
     return [src for _, src, _ in rows], [tgt for _, _, tgt in rows]
 
 
