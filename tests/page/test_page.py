@@ -7,12 +7,15 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import uvicorn
 
-from hanyi.explain import describe, explain, page
+from hanyi.explain import describe, explain
+from hanyi.explain import page as document
 from hanyi.service.app import create_app
 from hanyi.service.limits import USUAL
 from hanyi.service.server import listen, url_of
@@ -63,7 +66,7 @@ def address(translator: Translator) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def file(translator: Translator, tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("file") / "page.html"
-    path.write_text(page(describe(translator), explain(translator, TEXT)), encoding="utf-8")
+    path.write_text(document(describe(translator), explain(translator, TEXT)), encoding="utf-8")
     return path.as_uri()
 
 
@@ -211,6 +214,38 @@ def test_the_keyboard_alone(browser: Browser, address: str) -> None:
         assert visit.faults == []
 
 
+def test_a_token_that_was_read_stays_chosen(
+    browser: Browser, translator: Translator, tmp_path: Path
+) -> None:
+    config = replace(translator.config, max_length_ratio=0.1, max_length_offset=1)
+    found = explain(translator, TEXT, config)
+    last = len(found["src_tokens"])
+    assert last > len(found["tgt_tokens"]), "the source must be longer"
+    path = tmp_path / "page.html"
+    path.write_text(document(describe(translator), found), encoding="utf-8")
+    with visiting(browser, viewport=DESKTOP, locale="en-GB") as visit:
+        page = visit.page
+        page.goto(path.as_uri())
+        page.focus(f"#keys .token:nth-child({last})")
+        page.click("#heads button:nth-child(2)")
+        assert page.locator(f"#keys .token:nth-child({last}).chosen").count() == 1
+        rows = found["attention"]["cross"][-1][0]
+        assert shares(page, "#queries") == [row[last - 1] for row in rows]
+        assert visit.faults == []
+
+
+def test_an_empty_text_stops_nothing(browser: Browser, address: str) -> None:
+    with visiting(browser, viewport=DESKTOP, locale="en-GB") as visit:
+        page = visit.page
+        page.goto(address)
+        page.fill("#text", TEXT)
+        page.keyboard.press("Enter")
+        page.fill("#text", "")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#inside:not([hidden])")
+        assert visit.faults == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_phone_by_day_and_by_night(browser: Browser, address: str, scheme: Any) -> None:
     with visiting(browser, viewport=PHONE, color_scheme=scheme, has_touch=True) as visit:
@@ -218,6 +253,12 @@ def test_a_phone_by_day_and_by_night(browser: Browser, address: str, scheme: Any
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         page.tap("#queries .token:nth-child(2)")
         assert page.locator("#queries .token.chosen").count() == 1
+        map_of_weights = page.locator("#map").bounding_box()
+        assert map_of_weights
+        page.tap("#map", position={"x": 100, "y": map_of_weights["height"] - 10})
+        assert page.locator("#queries .token:last-child.chosen").count() == 1
+        page.tap("#encodings canvas")
+        assert page.inner_text("#encoding").startswith(("Position", "位置"))
         light = page.evaluate("getComputedStyle(document.body).backgroundColor")
         brightness = sum(map(int, re.findall(r"\d+", light)[:3])) / 3
         assert (brightness > 128) == (scheme == "light")

@@ -55,10 +55,9 @@ function showTokens(data) {
   };
   get("queries-title").textContent = say(`queries.${kind}`);
   get("keys-title").textContent = say(`keys.${kind}`);
-  chips(get("queries"), queries, "query", look, weights);
-  chips(get("keys"), keys, "key", look, weights);
+  chips(get("queries"), queries, "query", look);
+  chips(get("keys"), keys, "key", look);
   drawMap(weights, queries, keys, look);
-  attention.place = Math.min(attention.place, queries.length - 1);
   shade(weights, queries, keys);
 }
 
@@ -143,7 +142,7 @@ function drawMap(weights, queries, keys, look) {
   map.replaceChildren(frame, ...cells, ...rows, ...columns);
   fill(map, { width, height, viewBox: `0 0 ${width} ${height}` }, []);
   map.setAttribute("aria-label", say("mapAbout", say(attention.kind), queries.length, keys.length));
-  map.onpointermove = (event) => {
+  map.onpointermove = map.onpointerdown = (event) => { // a finger that taps does not move
     const box = map.getBoundingClientRect();
     const q = Math.floor((event.clientY - box.top - top) / CELL);
     const k = Math.floor((event.clientX - box.left - left) / CELL);

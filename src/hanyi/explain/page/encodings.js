@@ -19,12 +19,12 @@ function encodingPicture(rows) {
     context.globalAlpha = Math.abs(value) / 100;
     context.fillRect(dimension, position, 1, 1);
   }));
-  canvas.addEventListener("pointermove", (event) => {
+  canvas.onpointermove = canvas.onpointerdown = (event) => { // a finger that taps does not move
     const box = canvas.getBoundingClientRect();
     const position = Math.min(rows.length - 1, Math.max(0, Math.floor((event.clientY - box.top) / box.height * rows.length)));
     const dimension = Math.min(rows[0].length - 1, Math.max(0, Math.floor((event.clientX - box.left) / box.width * rows[0].length)));
     get("encoding").textContent = say("encodingAt", position, dimension, (rows[position][dimension] / 100).toFixed(2));
-  });
+  };
   return canvas;
 }
 

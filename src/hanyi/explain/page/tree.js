@@ -35,7 +35,7 @@ function showTree(data) {
   const byNumber = new Map(columns.flat().map((node) => [node.number, node]));
   const groups = new Map();
   const elements = columns.flat().map((node) => {
-    const group = drawNode(node, () => lookAt(data.tree, node, byNumber));
+    const group = drawNode(node, () => lookAt(data.tree, node));
     groups.set(node.number, group);
     return group;
   });
