@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
-from fastapi import APIRouter, Body, Depends, FastAPI, Request
+from fastapi import APIRouter, Body, FastAPI, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.types import Receive, Scope, Send
@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from hanyi import __version__
 from hanyi.service import page
 from hanyi.service.faults import catch_all, error_body, message_of, status_of
-from hanyi.service.gate import WITH_BODY, Gate
+from hanyi.service.gate import Gate
 from hanyi.service.limits import Limits
 from hanyi.service.messages import ErrorAnswer, HealthAnswer, TranslateAnswer, TranslateRequest
 from hanyi.service.reference import reference_page
@@ -64,11 +64,7 @@ def create_app(translator: Translator, limits: Limits) -> FastAPI:
     catch_all(app)
     app.include_router(_translating(service))
     app.include_router(_looking(service, app))
-    app.include_router(
-        page.router(translator),
-        dependencies=[Depends(_place(service))],
-        responses=_errors(*MEANINGS),
-    )
+    app.include_router(page.router(service), responses=_errors(*MEANINGS))
     paths = {"/translate", "/explain", "/health", "/metrics", "/docs", "/openapi.json", "/"}
     app.add_middleware(Gate, service=service, paths=paths)
     return app
@@ -135,17 +131,6 @@ def _looking(service: Service, app: FastAPI) -> APIRouter:
         return HTMLResponse(reference_page(app.openapi()))
 
     return router
-
-
-def _place(service: Service) -> Any:
-    async def place(request: Request) -> AsyncIterator[None]:
-        if request.method not in WITH_BODY:
-            yield
-            return
-        with service.streams.place():
-            yield
-
-    return place
 
 
 async def _begin(service: Service, asked: TranslateRequest, request: Request) -> Response:

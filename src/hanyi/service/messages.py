@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -72,17 +73,12 @@ class TranslateRequest(Message):
 
     def check(self, limits: Limits) -> None:
         """Raise `RefusedError` for what is over a limit, or cannot go together."""
-        chars = sum(map(len, self.texts))
         if len(self.texts) > limits.texts:
             found, most = f"{len(self.texts):,} texts", f"at most {limits.texts:,}"
             raise RefusedError(413, "text", found, most, "send them in several requests")
-        if chars > limits.chars:
-            found, most = f"{chars:,} characters", f"at most {limits.chars:,}"
-            raise RefusedError(413, "text", found, most, "send them in several requests")
-        for name in ("beam_size", "n_best"):
-            if (getattr(self, name) or 0) > limits.beams:
-                found = f"{getattr(self, name):,}"
-                raise RefusedError(422, name, found, f"at most {limits.beams}", "ask for fewer")
+        check_chars(self.texts, limits)
+        check_beams("beam_size", self.beam_size, limits)
+        check_beams("n_best", self.n_best, limits)
         if self.stream:
             self._check_stream()
 
@@ -188,6 +184,20 @@ class ErrorAnswer(Message):
     """The shape of every error."""
 
     error: ErrorDetail
+
+
+def check_chars(texts: Sequence[str], limits: Limits) -> None:
+    """Raise `RefusedError` for texts that are too long together."""
+    chars = sum(map(len, texts))
+    if chars > limits.chars:
+        found, most = f"{chars:,} characters", f"at most {limits.chars:,}"
+        raise RefusedError(413, "text", found, most, "send them in several requests")
+
+
+def check_beams(name: str, asked: int | None, limits: Limits) -> None:
+    """Raise `RefusedError` for more beams than a request may ask for."""
+    if (asked or 0) > limits.beams:
+        raise RefusedError(422, name, f"{asked:,}", f"at most {limits.beams}", "ask for fewer")
 
 
 def translation(result: Result, asked: TranslateRequest) -> Translation:

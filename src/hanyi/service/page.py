@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 from pydantic import Field
 
 from hanyi.decoding.config import DecodeConfig, SearchConfig
 from hanyi.errors import ParamsError
 from hanyi.explain import compact, describe, explain, page
-from hanyi.service.limits import USUAL
-from hanyi.service.messages import ErrorAnswer, Message
-from hanyi.translator import Translator
-
-MOST_CHARS = 10_000
-"""Characters of a sentence, at most; how many tokens it may have is the model's to say."""
+from hanyi.service.limits import Limits
+from hanyi.service.messages import ErrorAnswer, Message, check_beams, check_chars
+from hanyi.service.work import Service
 
 
 class ExplainRequest(Message):
     """A sentence to look into."""
 
-    text: str = Field(max_length=MOST_CHARS, examples=["我爱 00700"])
-    beam_size: Annotated[
-        int | None,
-        Field(ge=1, le=USUAL.beams, description="Hypotheses side by side, as in /translate."),
-    ] = None
+    text: str = Field(examples=["我爱 00700"])
+    beam_size: int | None = Field(
+        None, ge=1, description="Hypotheses side by side, as in /translate."
+    )
+
+    def check(self, limits: Limits) -> None:
+        """Raise `RefusedError` for what is over a limit."""
+        check_chars([self.text], limits)
+        check_beams("beam_size", self.beam_size, limits)
 
     def search(self, config: DecodeConfig) -> SearchConfig:
         """Give the search; raise `ParamsError` for a beam that it cannot have."""
@@ -40,10 +41,11 @@ class ExplainRequest(Message):
             raise ParamsError("beam_size", str(error), "another beam", "change it") from None
 
 
-def router(translator: Translator) -> APIRouter:
-    """Give the routes of the page for a translator."""
+def router(service: Service) -> APIRouter:
+    """Give the routes of the page of a service."""
     made = APIRouter(tags=["page"])
-    document = page(describe(translator))
+    translator, limits = service.translator, service.limits
+    document = page({**describe(translator), "most_beams": limits.beams})
 
     @made.get("/", response_class=HTMLResponse, include_in_schema=False)
     def root() -> HTMLResponse:
@@ -53,14 +55,18 @@ def router(translator: Translator) -> APIRouter:
     refused = {"model": ErrorAnswer, "description": "No single sentence, or an unknown value."}
 
     @made.post("/explain", response_model=dict[str, Any], responses={422: refused})
-    def look(asked: ExplainRequest) -> Response:
+    async def look(asked: ExplainRequest, request: Request) -> Response:
         """Give what the model does with a sentence.
 
         Tokens, attention of every layer and head, the probability of each token with the likeliest
         others, the hypotheses of the beam and the tree of the search.
         """
-        found = explain(translator, asked.text, asked.search(translator.config))
+        asked.check(limits)
+        search = asked.search(translator.config)
         # As it is: to check a hundred thousand numbers takes longer than to find them.
-        return Response(compact(found), media_type="application/json")
+        found = await service.alone(
+            lambda: compact(explain(translator, asked.text, search)).encode(), request
+        )
+        return Response(found, media_type="application/json")
 
     return made

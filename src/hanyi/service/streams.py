@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TypeVar
 
 from hanyi.service.faults import RefusedError
 from hanyi.translator import Result, Stream
 
+T = TypeVar("T")
 Piece = str | Result | Exception
 """What comes out of the thread: the last is a result or what went wrong."""
 
@@ -48,6 +50,10 @@ class Streams:
             yield
         finally:
             self.taken -= 1
+
+    def begin(self, work: Callable[[], T]) -> Future[T]:
+        """Do something as soon as a thread is free."""
+        return self._threads.submit(work)
 
     async def follow(
         self, begin: Callable[[], Stream], seconds: float

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request
 
@@ -24,6 +24,8 @@ from hanyi.service.messages import (
 from hanyi.service.metrics import Metrics
 from hanyi.service.streams import Piece, Streams
 from hanyi.translator import Result, Translator
+
+T = TypeVar("T")
 
 
 class Service:
@@ -75,6 +77,21 @@ class Service:
         """Give a text's greedy translation as it is written."""
         seconds = self.limits.timeout_seconds
         return self.streams.follow(lambda: self.translator.stream(text), seconds)
+
+    async def alone(self, work: Callable[[], T], request: Request) -> T:
+        """Do what cannot be batched when a thread of the streams is free.
+
+        Raises `RefusedError` when there is no place or no time, and `Gone` when nobody waits.
+        """
+        with self.streams.place():
+            begun = self.streams.begin(work)
+            done = asyncio.wrap_future(begun)
+            try:
+                if await is_done(done, request, self.limits.timeout_seconds):
+                    return done.result()
+                raise self._late(begun=begun.running())
+            finally:
+                begun.cancel()
 
     def answer(self, results: Sequence[Result], asked: TranslateRequest) -> TranslateAnswer:
         """Give what a request asked for."""

@@ -60,8 +60,8 @@ function showFault(text) {
 /** Translate what was typed: first as a stream, then with all that the model did. */
 async function translate() {
   const text = get("text").value.trim();
+  if (!text) return; // what is being translated goes on
   state.running?.abort();
-  if (!text) return;
   const running = new AbortController();
   Object.assign(state, { running, data: null, greedy: null });
   get("inside").hidden = get("masks-section").hidden = get("greedy").hidden = true;
@@ -92,7 +92,8 @@ async function translate() {
 
 function begin() {
   get("ask").hidden = Boolean(sentence);
-  get("beams").replaceChildren(...[...new Set([...BEAMS, model.beam_size])].filter((count) => count % model.beam_groups === 0).sort((one, other) => one - other).map((count) =>
+  const possible = BEAMS.filter((count) => count % model.beam_groups === 0 && count <= (model.most_beams ?? count));
+  get("beams").replaceChildren(...[...new Set([...possible, model.beam_size])].sort((one, other) => one - other).map((count) =>
     make("option", { value: count, selected: count === model.beam_size }, String(count))));
   if (/^zh\b/.test(model.languages?.src ?? "")) {
     get("examples").hidden = false;

@@ -67,6 +67,7 @@ function parsed(event) {
 }
 
 async function explained(text, beams, signal) {
-  const answer = await ask("explain", { text, beam_size: beams }, signal);
+  const usual = beams === model.beam_size; // which may be over what a request may ask for
+  const answer = await ask("explain", { text, beam_size: usual ? null : beams }, signal);
   return answer.json();
 }
