@@ -73,9 +73,11 @@ def _data() -> Iterator[Finding]:
     for look in look_at_corpora(fetch, languages, 1):
         if look.error:
             yield fault(f"{look.title}: {look.error}", f"语料 {look.title}：{look.error}")
+        elif look.rows:
+            first = _excerpt(" | ".join(look.rows[0][1:]))
+            yield good(f"{look.title}: {first}", f"语料 {look.title}：{first}")
         else:
-            first = " | ".join(look.rows[0][1:]) if look.rows else look.reading
-            yield good(f"{look.title}: {_excerpt(first)}", f"语料 {look.title}：{_excerpt(first)}")
+            yield good(f"{look.title}: {look.reading}", f"语料 {look.title}：抓取时读取或生成")
 
 
 def _excerpt(text: str, longest: int = 80) -> str:
