@@ -15,7 +15,7 @@ run: .venv/installed  ## build everything from the corpus to the scores, then sh
 	$(BIN)/python -m stages.summary
 
 test: .venv/installed  ## the tests
-	$(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile
+	$(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 test-all: lint test  ## lint, types and tests
 

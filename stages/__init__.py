@@ -1,4 +1,8 @@
-"""The stages of the pipeline, one thin script each, run as `python -m stages.NAME`."""
+"""The stages of the pipeline, one thin script each, run as `python -m stages.NAME`.
+
+Beside them stand scripts that look at what they made (summary, check, compare, report, sweep), one
+that sets parameters (preset), and what scripts share.
+"""
 
 import sys
 from pathlib import Path

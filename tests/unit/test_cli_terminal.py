@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from hanyi import cli
 from hanyi.translator import Translator
@@ -121,3 +122,10 @@ def test_a_bar_on_a_terminal(project: Path, line: str, tmp_path: Path) -> None:
         read_until(ours, "12/12")
         assert process.wait(SECONDS) == 0
     os.close(ours)
+
+
+def test_a_place_that_cannot_be_written_is_one_line() -> None:
+    done = CliRunner().invoke(cli.app, ["pictures", "-o", "/proc/nowhere/pictures"])
+    assert done.exit_code == 2
+    assert done.stderr.startswith("hanyi: error: /proc/nowhere")
+    assert len(done.stderr.splitlines()) == 1

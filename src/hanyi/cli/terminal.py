@@ -17,7 +17,7 @@ EXIT_UNREAD = 1
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Show a `HanyiError` as one line on standard error, and exit with 2.
+    """Show a `HanyiError`, or a file that cannot be used, as one line, and exit with 2.
 
     Ctrl-C, and a reader who has read enough (`hanyi ... | head`), end without a word.
     """
@@ -32,6 +32,11 @@ def one_line_errors() -> Iterator[None]:
         # Python flushes standard output once more in the end, and would complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(EXIT_UNREAD) from None
+    except OSError as error:
+        if error.filename is None:
+            raise
+        typer.echo(f"hanyi: error: {error.filename}: {error.strerror}; name another", err=True)
+        raise typer.Exit(EXIT_FAULT) from None
 
 
 def on_terminal() -> bool:
