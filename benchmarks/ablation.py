@@ -4,7 +4,9 @@ Run it in a project whose `encode` stage is built. Every variant is the project'
 with a few values changed; it is trained for the same number of updates, decoded and scored by the
 stages themselves in a folder of its own, several at a time with one thread each. Prints a Markdown
 table as results come: BLEU and chrF on test, the p-value of a paired bootstrap against the first
-row, size and time. Equal inputs give equal scores; only the times vary.
+row, size and time. Equal inputs give equal scores; only the times vary. With `--folder` what was
+done stays, and a run that was stopped goes on: what is scored is read, trainings go on from their
+saved states.
 """
 
 from __future__ import annotations
@@ -12,14 +14,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
@@ -69,6 +72,7 @@ def main() -> None:
     parser.add_argument(
         "--set", nargs="*", default=[], help="NAME=VALUE for all, e.g. model.d_model=128"
     )
+    parser.add_argument("--folder", type=Path, help="where variants stay; else they are removed")
     chosen = parser.parse_args()
     common: dict[str, Any] = {"train.max_steps": chosen.updates, "train.max_epochs": None}
     for setting in chosen.set:
@@ -84,35 +88,54 @@ def main() -> None:
         "| variant | BLEU | chrF | p | parameters, million | minutes |\n|---|---|---|---|---|---|"
     )
     base: Result | None = None
-    with ThreadPoolExecutor(chosen.jobs) as pool:
-        results = pool.map(lambda name: run({**common, **VARIANTS[name]}), names)
+    with TemporaryDirectory() as passing, ThreadPoolExecutor(chosen.jobs) as pool:
+        folder = (chosen.folder or Path(passing)).absolute()
+        results = pool.map(
+            lambda name: run(folder / folder_name(name), {**common, **VARIANTS[name]}), names
+        )
         for name, result in zip(names, results, strict=True):
             print(row(name, result, base, references), flush=True)
             base = base or result
 
 
-def run(changes: Mapping[str, Any]) -> Result:
-    """Train, decode and score the project with some parameters changed."""
-    with tempfile.TemporaryDirectory() as folder:
-        root = Path(folder)
-        for name in ("data/prepared", "data/encoded", "models/tokenizers"):
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
+def folder_name(variant: str) -> str:
+    """Give the name of a variant's folder: its words without the paper."""
+    return re.sub(r"\W+", "-", variant.partition(" (")[0]).strip("-")
+
+
+def run(root: Path, changes: Mapping[str, Any]) -> Result:
+    """Train, decode and score the project with some parameters changed, unless that is done."""
+    time_file = root / "minutes.json"
+    for name in ("data/prepared", "data/encoded", "models/tokenizers"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        if not (root / name).is_symlink():
             (root / name).symlink_to(Path(name).absolute())
+    if not changed(root / "params.yaml", changes) and time_file.exists():
+        minutes = float(json.loads(time_file.read_text(encoding="utf-8")))
+    else:
         write_params(root / "params.yaml", changes)
         begun = time.monotonic()
         stage(root, "train")
         minutes = (time.monotonic() - begun) / 60
         stage(root, "decode")
         stage(root, "score")
-        read = {
-            name: json.loads((root / f"metrics/{name}.json").read_text(encoding="utf-8"))
-            for name in ("score", "train")
-        }
-        return Result(read["score"], read["train"], minutes, list(hypotheses(root)))
+        time_file.write_text(json.dumps(minutes), encoding="utf-8")
+    read = {
+        name: json.loads((root / f"metrics/{name}.json").read_text(encoding="utf-8"))
+        for name in ("score", "train")
+    }
+    return Result(read["score"], read["train"], minutes, list(hypotheses(root)))
 
 
-def write_params(path: Path, changes: Mapping[str, Any]) -> None:
-    """Write the project's parameters with some of them changed."""
+def changed(path: Path, changes: Mapping[str, Any]) -> bool:
+    """Tell whether a variant's parameters are no longer those that it was run with."""
+    yaml = YAML(typ="safe")
+    known = yaml.load(path.read_text(encoding="utf-8")) if path.exists() else None
+    return bool(known != params_with(changes))
+
+
+def params_with(changes: Mapping[str, Any]) -> Any:
+    """Give the project's parameters with some of them changed."""
     params = YAML(typ="safe").load(Path("params.yaml").read_text(encoding="utf-8"))
     for name, value in changes.items():
         *sections, key = name.split(".")
@@ -122,8 +145,13 @@ def write_params(path: Path, changes: Mapping[str, Any]) -> None:
         if key not in section:
             raise SystemExit(f"{name}: no such parameter in params.yaml")
         section[key] = value
+    return params
+
+
+def write_params(path: Path, changes: Mapping[str, Any]) -> None:
+    """Write the project's parameters with some of them changed."""
     with path.open("w", encoding="utf-8") as file:
-        YAML(typ="safe").dump(params, file)
+        YAML(typ="safe").dump(params_with(changes), file)
 
 
 def stage(root: Path, name: str) -> None:
