@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Protocol
 
 from hanyi.errors import ArtifactError, ParamsError
+from hanyi.tracking.identity import git
 
 
 class RunFiles(Protocol):
@@ -26,9 +26,17 @@ class Workspace:
     def __init__(self, root: Path) -> None:
         self._root = root
         self.name = "the workspace"
-        self.revision = _git(root, "rev-parse", "HEAD")
+        self.revision = git("rev-parse", "HEAD", root=root)
         self.changed = bool(self.revision) and bool(
-            _git(root, "status", "--porcelain", "--untracked-files=no", "--", ".")
+            git(
+                "--no-optional-locks",
+                "status",
+                "--porcelain",
+                "--untracked-files=no",
+                "--",
+                ".",
+                root=root,
+            )
         )
 
     def read(self, path: str) -> bytes | None:
@@ -74,18 +82,3 @@ class Revision:
             return bytes(self._files.cat_file(path))
         except (DvcException, OSError):
             return None
-
-
-def _git(root: Path, *arguments: str) -> str:
-    try:
-        done = subprocess.run(
-            ["git", "--no-optional-locks", *arguments],
-            cwd=root,
-            capture_output=True,
-            check=True,
-            text=True,
-            timeout=30,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip()

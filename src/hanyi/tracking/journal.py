@@ -134,13 +134,7 @@ class Reading:
 
     def in_use(self) -> bool:
         """Tell whether the stage still runs."""
-        lock = FileLock(self.folder / HELD)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            return True
-        lock.release()
-        return False
+        return is_held(FileLock(self.folder / HELD))
 
     def fault(self) -> str:
         """Say why the store did not take it, or nothing."""
@@ -172,6 +166,16 @@ def open_journals(root: Path) -> tuple[list[Reading], list[ArtifactError]]:
         [journal for journal in opened if isinstance(journal, Reading)],
         [error for error in opened if isinstance(error, ArtifactError)],
     )
+
+
+def is_held(lock: FileLock) -> bool:
+    """Tell whether another process holds a lock."""
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    lock.release()
+    return False
 
 
 def now() -> int:

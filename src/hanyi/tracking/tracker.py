@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from hanyi.errors import HanyiError
 from hanyi.tracking.address import store_address
 from hanyi.tracking.identity import project_root
-from hanyi.tracking.journal import KILLED, Journal, now, tracking_folder
+from hanyi.tracking.journal import KILLED, Journal, is_held, now, tracking_folder
 from hanyi.tracking.machine import device_used
 from hanyi.tracking.wiring import is_last, read_wiring
 
@@ -184,13 +184,7 @@ def recorder_runs(root: Path) -> bool:
     """Tell whether a recorder is at work."""
     if not tracking_folder(root).is_dir():
         return False
-    lock = recorder_lock(root)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return True
-    lock.release()
-    return False
+    return is_held(recorder_lock(root))
 
 
 def _begin(stage: str) -> Tracker:

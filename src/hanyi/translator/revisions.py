@@ -6,7 +6,6 @@ digest of model, tokenizers and parameters, so that it is copied once; the works
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from ruamel.yaml import YAML
 from hanyi.artifacts import atomic_directory, digest_bytes
 from hanyi.errors import ArtifactError, ParamsError
 from hanyi.params import PARAMS_FILE
+from hanyi.tracking.identity import file_at, git
 from hanyi.translator.folders import ModelFolder
 
 KEPT = Path(".hanyi/models")
@@ -33,7 +33,9 @@ def from_revision(name: str, project: Path) -> ModelFolder | None:
     commit = _commit(name, project)
     if commit is None:
         return None
-    lock, params = (_read(commit, file, project) for file in (LOCK, str(PARAMS_FILE)))
+    lock, params = (
+        file_at(commit, file, project).decode("utf-8") for file in (Path(LOCK), PARAMS_FILE)
+    )
     digests = _outputs(lock)
     if missing := [part for part in PARTS if part not in digests]:
         raise ArtifactError(
@@ -52,9 +54,9 @@ def from_revision(name: str, project: Path) -> ModelFolder | None:
 
 def _commit(name: str, project: Path) -> str | None:
     """Give the commit of a revision, or of an experiment, whose refs git does not look through."""
-    if found := _git(project, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"):
-        return found.strip()
-    refs = _git(project, "for-each-ref", "--format=%(objectname) %(refname)", EXPERIMENTS)
+    if found := git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", root=project):
+        return found
+    refs = git("for-each-ref", "--format=%(objectname) %(refname)", EXPERIMENTS, root=project)
     lines = [line.split(" ", 1) for line in refs.splitlines()]
     commits = {commit for commit, ref in lines if ref.rpartition("/")[2] == name}
     if len(commits) > 1:
@@ -65,21 +67,6 @@ def _commit(name: str, project: Path) -> str | None:
             f"name its commit: {', '.join(sorted(commit[:SHORT] for commit in commits))}",
         )
     return next(iter(commits), None)
-
-
-def _read(commit: str, file: str, project: Path) -> str:
-    return _git(project, "show", f"{commit}:./{file}")
-
-
-def _git(project: Path, *arguments: str) -> str:
-    """Give what git says, nothing when it refuses or is not there."""
-    try:
-        done = subprocess.run(
-            ["git", *arguments], cwd=project, capture_output=True, check=True, encoding="utf-8"
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    return done.stdout
 
 
 def _outputs(lock: str) -> dict[str, str]:
