@@ -17,7 +17,8 @@ from hanyi.errors import ArtifactError, HanyiError
 from hanyi.params import PARAMS_FILE
 from hanyi.report.baseline import Baseline
 from hanyi.report.page import page
-from hanyi.report.run import SENTENCES, Run, at_revision, read_run, read_yaml, workspace
+from hanyi.report.run import SENTENCES, Run, read_run, read_yaml, workspace
+from hanyi.revisions import Revision, file_at
 from hanyi.scoring.baselines import read_baseline
 from hanyi.scoring.pairing import read_pairs
 from stages.compare import compare_texts
@@ -53,15 +54,15 @@ def held_against(name: str, run: Run) -> Baseline:
         )
     texts = read_baseline(name, pairs, decoded, prepared)
     compared = compare_texts(pairs, texts, "bootstrap")
-    there = Run(lacking=[ALL]) if Path(name).is_file() else read_run(at_revision(name))
+    there = Run(lacking=[ALL]) if Path(name).is_file() else read_run(Revision(name).read)
     return Baseline(name=name, texts=texts, compared=compared, run=there)
 
 
 def committed() -> Mapping[str, Any] | None:
     """Give the parameters of git's HEAD, or None where there is none."""
     try:
-        return read_yaml(at_revision("HEAD")(PARAMS_FILE))
-    except (HanyiError, FileNotFoundError):
+        return read_yaml(file_at("HEAD", PARAMS_FILE, Path()))
+    except HanyiError:
         return None
 
 

@@ -67,6 +67,19 @@ def test_the_library_never_prints(root: Path) -> None:
     assert not prints, f"use a logger: {prints}"
 
 
+def test_arrow_reads_memory_of_python_without_threads(root: Path, sources: list[Path]) -> None:
+    """A thread of Arrow that lets go of Python's memory while Python ends aborts the process."""
+    loose = [
+        f"{file.relative_to(root)}:{call.lineno}"
+        for file in sources
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call)
+        and any("BufferReader(" in ast.unparse(given) for given in call.args)
+        and not any(ast.unparse(option) == "use_threads=False" for option in call.keywords)
+    ]
+    assert not loose, f"give use_threads=False: {loose}"
+
+
 def test_no_grab_bags(sources: list[Path]) -> None:
     bags = [file for file in sources if file.stem in {"utils", "util", "helpers", "common", "misc"}]
     assert not bags, "name a module by what it is for"

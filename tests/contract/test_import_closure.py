@@ -22,6 +22,7 @@ LEFT_OUT = {
     "hanyi.ahead": "results of a function in their order, whatever the number of threads",
     "hanyi.errors": "the words of a message; a stage that raises one has no outputs",
     "hanyi.progress": "what is shown while a stage runs",
+    "hanyi.revisions": "what git and DVC hold of other revisions, for the mirror",
     "hanyi.tracking": "the mirror in MLflow, which stages write to and never read",
     "hanyi.cli": "the command line; no stage runs it",
     "stages": "puts the library on the path",

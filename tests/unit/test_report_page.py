@@ -187,14 +187,11 @@ def test_parameters_that_are_not_as_in_git_are_marked(tmp_path: Path) -> None:
 
 
 def test_what_is_lacking_is_said(tmp_path: Path) -> None:
-    def read(path: Path) -> bytes:
-        if path.name == "params.yaml":
-            return b"languages: {src: zh, tgt: en}\n"
-        if path.name == "score.json":
-            return b'{"rows": 6, "bleu": {"score": 1.0, "signature": "s"}}'
-        raise FileNotFoundError(path)
-
-    run = read_run(read)
+    there = {
+        "params.yaml": b"languages: {src: zh, tgt: en}\n",
+        "score.json": b'{"rows": 6, "bleu": {"score": 1.0, "signature": "s"}}',
+    }
+    run = read_run(lambda path: there.get(path.name))
     assert "metrics/train/curve.csv" in run.lacking
     text = seen(page(run, baseline_of(Run(lacking=["all of it"])))).text
     assert "metrics/train/curve.csv" in text
@@ -212,10 +209,8 @@ def test_what_is_lacking_is_said(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_file_is_one_line(name: str, data: bytes, part: str) -> None:
-    def read(path: Path) -> bytes:
-        if path.name == name:
-            return data
-        raise FileNotFoundError(path)
+    def read(path: Path) -> bytes | None:
+        return data if path.name == name else None
 
     with pytest.raises(HanyiError) as caught:
         read_run(read)

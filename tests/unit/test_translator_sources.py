@@ -189,7 +189,7 @@ def test_revisions_and_experiments(
     shutil.rmtree(first.model.parent)
     shutil.rmtree(project / ".dvc" / "cache")
     assert find_model("main") == now
-    with pytest.raises(ArtifactError, match=r"first:.* not in DVC's cache"):
+    with pytest.raises(ArtifactError, match=r"first:.* nor in DVC's cache"):
         find_model("first")
     assert not first.model.parent.exists()
 

@@ -92,6 +92,12 @@ def write_sentences(path: Path, sentences: Sentences) -> None:
     parquet.write_table(_table(sentences), path, row_group_size=ROW_GROUP, compression="zstd")
 
 
+def read_sentences(data: bytes) -> pa.Table:
+    """Read the table out of the bytes of its file; raise `pyarrow.ArrowInvalid` for any others."""
+    # A thread of Arrow that still held the bytes while Python ends would abort the process.
+    return parquet.read_table(pa.BufferReader(data), use_threads=False)
+
+
 def _table(sentences: Sentences) -> pa.Table:
     pairs = sentences.pairs
     columns = {

@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING
 from hanyi.card import sections
 from hanyi.card.examples import choose, table
 from hanyi.card.facts import Facts, read_facts
-from hanyi.card.files import Revision, RunFiles, Workspace
+from hanyi.card.files import RunFiles, Workspace
 from hanyi.card.front import front_matter
 from hanyi.card.licenses import of_model
 from hanyi.card.limits import limits
 from hanyi.errors import ParamsError
 from hanyi.model.storage import read_description
+from hanyi.revisions import Revision
 
 if TYPE_CHECKING:
     from hanyi.translator import ModelFolder
 
 __all__ = [
     "Facts",
-    "Revision",
     "RunFiles",
     "Workspace",
     "card_of",
@@ -73,7 +73,7 @@ def _files(folder: ModelFolder) -> RunFiles:
         return Workspace(folder.model)
     if Path(folder.source).is_dir():
         return Workspace(folder.home)
-    return Revision(folder.home, folder.source)
+    return Revision(folder.source, folder.home)
 
 
 def examples(facts: Facts) -> list[str]:

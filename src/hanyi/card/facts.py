@@ -11,10 +11,10 @@ from hashlib import md5
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-from pyarrow import parquet
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from hanyi.analysis.sentences import read_sentences
 from hanyi.artifacts import parse_metrics
 from hanyi.card.files import RunFiles
 from hanyi.card.licenses import Source, sources
@@ -99,7 +99,7 @@ def read_facts(files: RunFiles, model: ModelFile) -> Facts:
         sources=sources(params.get("fetch", {}).get("corpora", [])),
         metrics=metrics,
         breakdowns=breakdowns,
-        sentences=parquet.read_table(pa.BufferReader(sentences)) if sentences else None,
+        sentences=read_sentences(sentences) if sentences else None,
         outputs=list(_outputs(lock, params.get("fetch", {}).get("inputs"))),
         pins=_pins(files),
         revision=files.revision,

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hanyi
-from hanyi.card import Facts, Revision, Workspace, examples, read_facts, write_card
+from hanyi.card import Facts, Workspace, examples, read_facts, write_card
 from hanyi.errors import ArtifactError, ParamsError
 from hanyi.export.bundle import bundle_digest, write_bundle
 from hanyi.model.storage import read_description
 from hanyi.params import PARAMS_FILE
 from hanyi.registration.requirements import requirements
 from hanyi.registration.rows import find_row, require_row, revision_of, row_by_id
+from hanyi.revisions import Revision
 from hanyi.tracking.address import plainly, store_address, why
 from hanyi.tracking.identity import project_root
 from hanyi.tracking.recorder import prepare_mlflow
@@ -119,7 +120,7 @@ def register(wish: Wish) -> Version:
 
 def _read(root: Path, revision: str | None) -> tuple[ModelFolder, Facts]:
     folder = find_model(revision or root)
-    files = Revision(root, revision) if revision else Workspace(root)
+    files = Revision(revision, root) if revision else Workspace(root)
     return folder, read_facts(files, read_description(folder.model))
 
 

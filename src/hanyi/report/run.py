@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyarrow import parquet
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from hanyi.analysis.sentences import read_sentences
 from hanyi.artifacts import parse_metrics
-from hanyi.errors import ArtifactError, ParamsError
+from hanyi.errors import ArtifactError
 from hanyi.params import PARAMS_FILE
-from hanyi.scoring.baselines import below_top
 
 METRICS = Path("metrics")
 REMEDY = "mend it or run `dvc repro`"
@@ -30,8 +29,8 @@ TABLES = {
     **{name: METRICS / f"score/{name}.csv" for name in ("lengths", "rarest", "words", "health")},
 }
 
-Read = Callable[[Path], bytes]
-"""Gives the bytes of a file of the project; raises `FileNotFoundError` when it is not there."""
+Read = Callable[[Path], bytes | None]
+"""Gives the bytes of a file of the project; None where it is not there."""
 Rows = Sequence[Mapping[str, str]]
 """The lines of a table as they are written, by the heads of its columns."""
 
@@ -74,40 +73,9 @@ def read_run(read: Read) -> Run:
     )
 
 
-def workspace(path: Path) -> bytes:
+def workspace(path: Path) -> bytes | None:
     """Read a file of the workspace."""
-    return path.read_bytes()
-
-
-def at_revision(name: str) -> Read:
-    """Give what reads files as a git revision or a DVC experiment has them.
-
-    Files that DVC tracks come from its cache or its remote. Raises `ParamsError` for a name that
-    is neither.
-    """
-    from dvc.api import DVCFileSystem  # a second
-    from dvc.exceptions import DvcException
-    from dvc.scm import RevError, SCMError
-
-    try:
-        files = DVCFileSystem(rev=name, subrepos=True)
-        files.ls("/", detail=False)
-        top = below_top()  # of a revision, DVC takes paths from the top of the repository
-    except (RevError, SCMError):
-        raise ParamsError(
-            "baseline",
-            f"no file, revision or experiment {name}",
-            "a decoded file, a git revision or the name of a DVC experiment",
-            "look at `git log` and `dvc exp list`",
-        ) from None
-
-    def read(path: Path) -> bytes:
-        try:
-            return bytes(files.read_bytes(f"{top}{path.as_posix()}"))
-        except (DvcException, OSError) as error:
-            raise FileNotFoundError(str(path)) from error
-
-    return read
+    return path.read_bytes() if path.is_file() else None
 
 
 def read_yaml(data: bytes, where: Path = PARAMS_FILE) -> dict[str, Any]:
@@ -119,9 +87,8 @@ def read_yaml(data: bytes, where: Path = PARAMS_FILE) -> dict[str, Any]:
 
 
 def _parsed(read: Read, path: Path, parse: Callable[[bytes, Path], Any], lacking: list[str]) -> Any:
-    try:
-        data = read(path)
-    except FileNotFoundError:
+    data = read(path)
+    if data is None:
         lacking.append(path.as_posix())
         return None
     try:
@@ -139,4 +106,4 @@ def _rows(data: bytes, _: Path) -> Rows:
 
 
 def _table(data: bytes, _: Path) -> pa.Table:
-    return parquet.read_table(pa.BufferReader(data))
+    return read_sentences(data)

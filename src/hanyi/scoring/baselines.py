@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from hanyi.errors import ArtifactError, DataError, ParamsError
+from hanyi.revisions import Revision, not_in_cache
 from hanyi.scoring.pairing import (
     Pair,
     parse_translations,
@@ -36,8 +36,9 @@ def read_baseline(name: str, pairs: Sequence[Pair], decoded: Path, prepared: Pat
         text, where = read_utf8(path), str(path)
     else:
         where = f"{name}:{decoded}"
-        text = _read_revision(decoded, name).decode("utf-8")
-        _require_same_references(pairs, prepared, name)
+        revision = Revision(name, unknown=_unknown(name))
+        text = _read(revision, decoded).decode("utf-8")
+        _require_same_references(pairs, prepared, revision)
     texts = parse_translations(text, where)
     require_ids(where, prepared, [pair.id for pair in pairs], list(texts))
     return [texts[pair.id].text for pair in pairs]
@@ -55,53 +56,33 @@ def _lines(path: Path, rows: int) -> list[str]:
     return [line.removesuffix("\n").removesuffix("\r") for line in lines]
 
 
-def _read_revision(path: Path, revision: str) -> bytes:
-    import dvc.api  # a second
-    from dvc.exceptions import DvcException
-    from dvc.scm import RevError
-    from dvc_data.index import DataIndexDirError
-
-    try:
-        # Of a revision, DVC takes paths from the top of the repository.
-        with dvc.api.open(f"{below_top()}{path.as_posix()}", rev=revision, mode="rb") as file:
-            return bytes(file.read())
-    except RevError:
-        raise ParamsError(
-            "baseline",
-            f"no file, revision or experiment {revision}",
-            "a decoded file, a git revision or the name of a DVC experiment",
-            "look at `git log` and `dvc exp list`",
-        ) from None
-    except (DvcException, DataIndexDirError, OSError):
-        raise ArtifactError(
-            f"{revision}:{path}",
-            "neither in git nor in DVC's cache",
-            "what the revision made",
-            f"fetch it (`dvc fetch --all-commits`), or build it there (`git switch {revision}` and "
-            "`dvc repro`)",
-        ) from None
+def _unknown(name: str) -> ParamsError:
+    return ParamsError(
+        "baseline",
+        f"no file, revision or experiment {name}",
+        "a decoded file, a git revision or the name of a DVC experiment",
+        "look at `git log` and `dvc exp list`",
+    )
 
 
-def below_top() -> str:
-    """Give where the project lies in its repository, such as `translation/`."""
-    command = ["git", "rev-parse", "--show-prefix"]
-    try:
-        return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return ""  # DVC tells
+def _read(revision: Revision, path: Path) -> bytes:
+    data = revision.read(path)
+    if data is None:
+        raise not_in_cache(revision.name, str(path))
+    return data
 
 
-def _require_same_references(pairs: Sequence[Pair], prepared: Path, revision: str) -> None:
+def _require_same_references(pairs: Sequence[Pair], prepared: Path, revision: Revision) -> None:
     """Raise `ArtifactError` unless the test split was the same; its sources may differ."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / prepared.name
-        copy.write_bytes(_read_revision(prepared, revision))
+        copy.write_bytes(_read(revision, prepared))
         there = {number: row[2] for number, row in read_references(copy).items()}
     here = {pair.id: pair.reference for pair in pairs}
     if there != here:
         other = sum(there.get(number) != text for number, text in here.items())
         raise ArtifactError(
-            f"{revision}:{prepared}",
+            f"{revision.name}:{prepared}",
             f"{len(there)} rows, another reference or none for {other} of the {len(here)} here",
             "the same test split",
             "compare builds of the same test data",

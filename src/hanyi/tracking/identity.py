@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +11,9 @@ from typing import Any
 
 from hanyi.artifacts import digest_bytes
 from hanyi.params import PARAMS_FILE, flatten, read_params
+from hanyi.revisions import git
 
 NO_REVISION = "none"
-GIT_SECONDS = 30
 EXPERIMENTS = "refs/exps"  # where DVC keeps the commits of experiments
 
 # Their changes are the experiment itself: parameters are part of its identity, the rest follows.
@@ -78,23 +77,3 @@ def experiment_revision(name: str, root: Path) -> str:
     """Give the commit that DVC made for an experiment, or nothing before it has."""
     listed = git("for-each-ref", "--format=%(objectname)", f"{EXPERIMENTS}/*/*/{name}", root=root)
     return listed.partition("\n")[0]
-
-
-def file_at(revision: str, path: Path, root: Path) -> bytes:
-    """Give a file as git has it at a revision, or nothing."""
-    return _git(root, "show", f"{revision}:./{path.as_posix()}")
-
-
-def git(*arguments: str, root: Path | None = None) -> str:
-    """Give what git answers in a folder, or nothing where it has no answer."""
-    return _git(root, *arguments).decode("utf-8").strip()
-
-
-def _git(folder: Path | None, *arguments: str) -> bytes:
-    command = ["git", *arguments]
-    try:
-        return subprocess.run(
-            command, cwd=folder, capture_output=True, check=True, timeout=GIT_SECONDS
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return b""

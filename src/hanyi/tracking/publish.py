@@ -18,8 +18,9 @@ from typing import Any
 
 from hanyi.errors import ArtifactError, HanyiError
 from hanyi.params import PARAMS_FILE, flatten
+from hanyi.revisions import Revision, file_at
 from hanyi.tracking.address import store_address, why
-from hanyi.tracking.identity import Identity, file_at, params_digest, read_identity
+from hanyi.tracking.identity import Identity, params_digest, read_identity
 from hanyi.tracking.journal import now, open_journals
 from hanyi.tracking.mirror import Mirror, Store
 from hanyi.tracking.results import METRICS, complete
@@ -179,23 +180,11 @@ def _known(baseline: str, name: str, record: Mapping[str, Any], root: Path) -> I
 
 def _check_out(revision: str, root: Path, folder: Path) -> list[str]:
     """Copy what rows are made of from a revision into a folder; give what is nowhere."""
-    from dvc.api import DVCFileSystem
-    from dvc.exceptions import DvcException
-
     (folder / WIRING).write_bytes(file_at(revision, WIRING, root))
     (folder / METRICS).mkdir()
-    files = DVCFileSystem(url=str(root), rev=revision)
-
-    def is_missing(name: str) -> bool:
-        try:
-            if files.exists(name):
-                files.get(name, str(folder / name), recursive=True)
-        except (DvcException, OSError):
-            return True
-        return False
-
+    files = Revision(revision, root)
     names = [f"{METRICS}/{stage}{end}" for stage in read_wiring(folder) for end in (".json", "")]
-    return [name for name in names if is_missing(name)]
+    return [name for name in names if files.knows(name) and not files.copy(name, folder / name)]
 
 
 def _dvc(root: Path, *arguments: str) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hanyi.params import PARAMS_FILE, flatten, read_params
-from hanyi.tracking.identity import experiment_revision, file_at
+from hanyi.revisions import file_at
+from hanyi.tracking.identity import experiment_revision
 from hanyi.tracking.journal import Message, Reading
 from hanyi.tracking.mirror import Mirror, Store
 from hanyi.tracking.results import complete

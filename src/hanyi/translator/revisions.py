@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from hanyi.artifacts import atomic_directory, digest_bytes
 from hanyi.errors import ArtifactError, ParamsError
 from hanyi.params import PARAMS_FILE
-from hanyi.tracking.identity import file_at, git
+from hanyi.revisions import Revision, file_at, git, not_in_cache
 from hanyi.translator.folders import ModelFolder
 
 KEPT = Path(".hanyi/models")
@@ -78,21 +78,9 @@ def _outputs(lock: str) -> dict[str, str]:
 
 
 def _fetch(name: str, commit: str, project: Path, folder: Path, params: str) -> None:
-    from dvc.api import DVCFileSystem  # a second
-    from dvc.exceptions import DvcException
-
     with atomic_directory(folder) as target:
-        try:
-            there = DVCFileSystem(str(project), rev=commit)
-            for part in PARTS:
-                there.get(part, str(target / Path(part).name), recursive=True)
-        except (DvcException, OSError):
-            raise ArtifactError(
-                f"{name}:{', '.join(PARTS)}",
-                "not in DVC's cache",
-                "what the revision made",
-                f"fetch it (`dvc fetch --all-commits`), or build it there (`git switch {name}` and "
-                "`dvc repro`)",
-            ) from None
+        there = Revision(commit, project)
+        if not all(there.copy(part, target / Path(part).name) for part in PARTS):
+            raise not_in_cache(name, ", ".join(PARTS))
         if params:
             (target / PARAMS_FILE).write_text(params, encoding="utf-8", newline="\n")
