@@ -94,8 +94,11 @@ def write_sentences(path: Path, sentences: Sentences) -> None:
 
 def read_sentences(data: bytes) -> pa.Table:
     """Read the table out of the bytes of its file; raise `pyarrow.ArrowInvalid` for any others."""
-    # A thread of Arrow that still held the bytes while Python ends would abort the process.
-    return parquet.read_table(pa.BufferReader(data), use_threads=False)
+    # From Arrow's own memory: a thread of it that lets go of Python's while Python ends would abort
+    # the process.
+    memory = pa.BufferOutputStream()
+    memory.write(data)
+    return parquet.read_table(pa.BufferReader(memory.getvalue()))
 
 
 def _table(sentences: Sentences) -> pa.Table:
