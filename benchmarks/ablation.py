@@ -51,6 +51,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "model.decoder_layers": 1,
     },
     "post-norm (Vaswani et al. 2017)": {"model.norm": "post"},
+    "post-norm, learning rate 0.0007 (Xiong et al. 2020)": {
+        "model.norm": "post",
+        "train.learning_rate": 0.0007,
+    },
     "RMSNorm (Zhang and Sennrich 2019)": {"model.norm_type": "rms_norm"},
     "rotary positions (Su et al. 2021)": {"model.positions": "rotary"},
     "SwiGLU (Shazeer 2020)": {"model.activation": "swiglu"},
