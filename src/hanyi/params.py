@@ -146,10 +146,13 @@ def _keys(fault: Any, values: object) -> list[str]:
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Turn nested sections into dotted names: `{"model": {"heads": 4}}` gives `model.heads`."""
+    """Turn nested sections into dotted names: `{"model": {"heads": 4}}` gives `model.heads`.
+
+    An empty mapping is a value.
+    """
     flat: dict[str, Any] = {}
     for key, value in values.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and value:
             flat |= flatten(value, f"{prefix}{key}.")
         else:
             flat[f"{prefix}{key}"] = value

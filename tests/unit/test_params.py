@@ -144,6 +144,12 @@ def test_configs_are_frozen_and_by_keyword() -> None:
         Inner(1.0)  # type: ignore[misc]
 
 
+def test_flatten_keeps_what_is_empty() -> None:
+    assert flatten({}) == {}
+    assert flatten({"a": {"b": {}, "c": []}}) == {"a.b": {}, "a.c": []}
+    assert flatten(read_params())["decode.terms"] == {}
+
+
 def test_flatten_gives_dotted_names() -> None:
     nested = {"a": {"b": 1, "c": {"d": "x"}}, "e": [1, 2]}
     assert flatten(nested) == {"a.b": 1, "a.c.d": "x", "e": [1, 2]}

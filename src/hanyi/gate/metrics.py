@@ -48,6 +48,8 @@ def _faults(path: Path) -> Iterator[Finding]:
 
 
 def _odd(name: str, value: object) -> str | None:
+    if value == {}:  # nothing of its kind was found
+        return None
     if name.rpartition(".")[2] == SIGNATURE:
         return None if isinstance(value, str) and value else f"{value!r}, expected text"
     if not isinstance(value, int | float):  # a truth value is an int

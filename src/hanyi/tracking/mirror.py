@@ -249,7 +249,7 @@ def numbers_and_texts(values: Mapping[str, Any]) -> tuple[dict[str, float], dict
     for name, value in flatten(values).items():
         if isinstance(value, int | float) and not isinstance(value, bool):
             numbers[name] = float(value)
-        elif value is not None:
+        elif value not in (None, {}):
             texts[name] = str(value)
     return numbers, texts
 
