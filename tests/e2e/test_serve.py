@@ -211,6 +211,13 @@ def test_no_http_at_all(service: Service) -> None:
     assert service.get("/health")[0] == 200
 
 
+def test_a_monitor_asks_for_heads(service: Service) -> None:
+    for path in ("/", "/health", "/metrics", "/docs"):
+        assert asyncio.run(service.ask("HEAD", path)) == (200, b"")
+    assert asyncio.run(service.ask("HEAD", "/translate")) == (405, b"")
+    assert service.counted('hanyi_requests_total{method="HEAD",path="/health",status="200"}') == 1
+
+
 def test_bodies_and_clients_that_do_not_come(model: Path, root: Path) -> None:
     # An idle model that waits long for further texts is as good as a busy one.
     with serving(model, root, "--gather", "60", "--timeout", "5") as service:

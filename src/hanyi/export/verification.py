@@ -103,8 +103,10 @@ def verify_marian(translator: Translator, target: Path) -> float:
 
     Raises `ArtifactError` when it is more than rounding, and `ImportError` without transformers.
     """
-    from transformers import MarianMTModel
+    from transformers import MarianMTModel, utils
 
+    bars: Any = utils.logging
+    bars.disable_progress_bar()  # of a second
     model = translator.model
     other: Any = MarianMTModel.from_pretrained(target, dtype=torch.float32)
     other.eval()
