@@ -60,7 +60,10 @@ class Revision:
 
     def knows(self, path: str | Path) -> bool:
         """Tell whether git or a `dvc.lock` names a file or folder; its bytes may be missing."""
-        return bool(self._files.exists(self._at(path)))
+        try:
+            return bool(self._files.exists(self._at(path)))
+        except self._unreadable:  # the list of a folder that it lies in is missing
+            return True
 
     def copy(self, path: str | Path, target: Path) -> bool:
         """Copy a file or a folder; False where a part is neither in git nor in DVC's cache."""

@@ -14,12 +14,14 @@ ANYONE = {
     f"GIT_{who}_{what}": "a@b.c" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
 }
 LOST = "metrics/lost"
+TORN = "metrics/torn"  # a folder whose list of files is lost
+FILES = ("models/all/a.txt", "models/all/b/c.txt", "metrics/rows.csv", "params.yaml")
 
 
 def commit(folder: Path, *, tag: str) -> None:
     """Add the outputs with DVC and all else with git."""
     with Repo(str(folder)) as repo:
-        repo.add([str(folder / name) for name in ("models/all", "metrics/rows.csv", LOST)])
+        repo.add([str(folder / name) for name in ("models/all", "metrics/rows.csv", LOST, TORN)])
     for arguments in (["add", "."], ["commit", "-qm", tag], ["tag", tag]):
         subprocess.run(
             ["git", *arguments],
@@ -39,13 +41,15 @@ def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     subprocess.run(["git", "init", "-q", "-b", "main", top], check=True)
     Repo.init(str(root), subdir=bool(request.param)).close()
     for word in ("first", "second"):
-        for name in ("models/all/a.txt", "models/all/b/c.txt", "metrics/rows.csv", "params.yaml"):
+        for name in (*FILES, f"{TORN}/part"):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(f"{name} {word}\n")
         (root / LOST).write_text(f"lost {word}\n")
         commit(root, tag=word)
     for entry in (root / ".dvc/cache").rglob("*"):
-        if entry.is_file() and entry.read_text() == "lost first\n":
+        if entry.is_file() and (
+            entry.read_text() == "lost first\n" or '"part"' in entry.read_text()
+        ):
             entry.unlink()
     return root
 
@@ -79,6 +83,9 @@ def test_what_is_not_to_be_had_is_none(project: Path, tmp_path: Path) -> None:
     assert not files.knows("metrics/nothing")
     assert files.read("metrics/nothing") is None
     assert not files.copy("metrics/nothing", tmp_path / "nothing")
+    assert files.knows(TORN)
+    assert files.read(f"{TORN}/part") is None
+    assert not files.copy(TORN, tmp_path / "torn")
     assert Revision("second", project).read(LOST) == b"lost second\n"
 
 
