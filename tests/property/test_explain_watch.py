@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
-from hanyi.decoding.config import SearchConfig
+from hanyi.decoding.config import PLAIN, SearchConfig
 from hanyi.decoding.search import search
-from hanyi.decoding.sentences import Sentence
+from hanyi.decoding.sentences import Sentence, Wish
 from hanyi.explain.engine import watched_search
 from hanyi.explain.tree import leaf
 from hanyi.explain.watch import Watch
@@ -67,8 +67,17 @@ def assert_a_tree(watch: Watch, table: Table) -> None:
         assert (node.tokens[-1] == EOS) == (node.fate == "finished") or node.fate == "dropped"
 
 
+EMPTY_PLACE = (
+    Table(0, vocab=6, sharpness=0.3),
+    Sentence(1, 3, wish=Wish(terms=(((1, 1),),))),
+    replace(PLAIN, beam_size=4, length_penalty=0.0, patience=1.0),
+)
+"""A term adds a token that is known already, whose place stays empty."""
+
+
 @settings(max_examples=30, deadline=None)
 @given(tables, sentences(6), mixes())
+@example(*EMPTY_PLACE)
 def test_what_goes_on_is_foreseen(table: Table, sentence: Sentence, config: SearchConfig) -> None:
     """Of what is looked at, the watch says which will fill the places; the search agrees."""
 

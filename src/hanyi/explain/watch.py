@@ -122,7 +122,11 @@ class Watch:
         ended = self.looks.ended
         for place, _ in ended:
             self.finished[place // self.places] += 1
-        going = [one if self._can_go_on(one) else None for one in chosen]
+        # One that is chosen twice holds a place that is empty: terms may add what is known already.
+        going = [
+            one if self._can_go_on(one) and one not in chosen[:place] else None
+            for place, one in enumerate(chosen)
+        ]
         others = [one for one in self.looks.totals if one not in {*ended, *going}]
         nodes = [None if one is None else self._node(one, fate) for one in going]
         self.nodes += [self._node(one, FINISHED) for one in ended]

@@ -35,7 +35,7 @@ REASONS = ("language", "encoding")
 SAMPLE_UNITS = 1000
 CHUNK_CHARS = 1 << 16
 TAG_CHARS = 1 << 22
-"""The longest tag or comment: Expat before 2.6 begins it anew with every piece of the file."""
+"""The longest tag or comment, which Expat begins anew with every piece of the file."""
 
 
 _DECLARED = re.compile(rb"""\A<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z0-9._:-]+)""")
@@ -194,6 +194,9 @@ class _Parser:
         self._at = self._waiting = 0
         self._expat = expat.ParserCreate()
         self._expat.buffer_text = True
+        if hasattr(self._expat, "SetReparseDeferralEnabled"):
+            # Expat 2.6 waits for more of a long tag, and does not tell how far it has come.
+            self._expat.SetReparseDeferralEnabled(False)
         # So that an entity that nothing declares, such as &nbsp;, is reported instead of fatal.
         self._expat.UseForeignDTD(True)
         self._expat.StartElementHandler = self._start
