@@ -26,7 +26,8 @@ from stages.tables import Sheet
 from stages.trials import Trial, changed, draw, grid, parse_axis
 
 METRICS = ("score/bleu.score", "score/chrf.score")
-LOWER = ("loss", "ter")  # parts of the names of metrics that are better when lower
+LOWER = ("loss", "valid_loss", "perplexity", "ter", "health", "cut", "empty", "unmet")
+"""Parts of the names of metrics that are better when lower."""
 NAP, LONGEST_NAP = 2.0, 30.0  # seconds between two looks at the queue
 PATIENCE = 60.0  # seconds that no worker may be seen at work before others are started
 STARTS = 3  # of workers that take no trial

@@ -160,6 +160,9 @@ def _hydra(value: Any) -> str:
         return f"[{','.join(map(_hydra, value))}]"
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
+    if isinstance(value, str):  # only before a quotation mark Hydra takes a backslash for a sign
+        quoted = re.sub(r'(\\*)"', r'\1\1\\"', value)
+        return '"' + re.sub(r"(\\+)$", r"\1\1", quoted) + '"'
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -32,6 +32,7 @@ UNWRITABLE = {
     errno.EROFS,
     errno.ENOTDIR,
     errno.EISDIR,
+    errno.EBUSY,  # the folder that we are in
     errno.EEXIST,
     errno.EFBIG,
 }
@@ -116,9 +117,10 @@ def atomic_directory(path: Path) -> Iterator[Path]:
             for file in sorted(temporary.rglob("*")):
                 _sync(file)
             _sync(temporary)
-            if path.exists():
-                shutil.rmtree(path)
-            temporary.replace(path)
+            place = path.resolve()  # a link, to another disk perhaps, stays one
+            if place.exists():
+                shutil.rmtree(place)
+            temporary.replace(place)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
@@ -190,10 +192,11 @@ def _read_text(path: Path, expected: str) -> str:
 @contextmanager
 def _published(path: Path) -> Iterator[Path]:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _remove_left_over(path)
-        yield path.with_name(f".{path.name}.tmp-{os.getpid()}")
-        _sync(path.parent)
+        place = path.resolve() if path.is_dir() else path.absolute()
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _remove_left_over(place)
+        yield place.with_name(f".{place.name}.tmp-{os.getpid()}")
+        _sync(place.parent)
     except OSError as error:
         if error.errno not in UNWRITABLE:
             raise

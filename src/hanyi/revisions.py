@@ -37,12 +37,7 @@ class Revision:
             self._files = DVCFileSystem(url=str(root), rev=name, subrepos=True)
             self.revision = str(self._files.repo.get_rev())
         except (RevError, SCMError):
-            raise unknown or ParamsError(
-                "--rev",
-                f"no revision or experiment {name}",
-                "a git revision or the name of a DVC experiment",
-                "look at `git log` and `dvc exp list`",
-            ) from None
+            raise unknown or unknown_revision(name) from None
         except DvcException as error:
             found = str(error)
             raise ArtifactError(root, found, "a project of DVC", "run from its root") from None
@@ -75,6 +70,16 @@ class Revision:
 
     def _at(self, path: str | Path) -> str:
         return f"{self._top}{Path(path).as_posix()}"
+
+
+def unknown_revision(name: str) -> ParamsError:
+    """Give the error for a name that `--rev` gave and nobody knows."""
+    return ParamsError(
+        "--rev",
+        f"no revision or experiment {name}",
+        "a git revision or the name of a DVC experiment",
+        "look at `git log` and `dvc exp list`",
+    )
 
 
 def not_in_cache(name: str, what: str) -> ArtifactError:

@@ -18,6 +18,7 @@ from hanyi.artifacts import canonical_json
 from hanyi.errors import HanyiError
 from hanyi.scoring.pairing import Pair
 from hanyi.tracking import Tracker
+from stages import report
 from stages.paths import DECODED, METRICS, PREPARED
 from stages.report import TARGET, main
 from stages.score import main as score
@@ -217,3 +218,9 @@ def test_a_browser_shows_it(project: Path, width: int, scheme: str) -> None:
     assert visit.faults == []
     assert contrasts
     assert min(contrasts.values()) >= 4.5, contrasts
+
+
+def test_parameters_that_git_holds_broken_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for broken in (b"a: [\n<<<<<<< HEAD\n", b"\xff\xfe", b"- a\n", b""):
+        monkeypatch.setattr(report, "file_at", lambda *_, broken=broken: broken)
+        assert report.committed() is None

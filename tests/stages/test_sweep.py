@@ -175,12 +175,13 @@ decode: {patience: 2.0, ensemble: []}
 prepare: {rules: [{rule: tags}, {rule: script, share: 0.3}]}
 fetch: {corpora: [{name: a}]}
 """
+ODD = ["a\\b", 'a"b', 'a\\"b', "a\\", 'a\\\\"', "a\nb", "a\tb", "it's", ""]
 VALUES: dict[str, list[Any]] = {
     "model.layers": [1, 12],
     "model.decoder_layers": [None, 2],
     "train.learning_rate": [1e-05, 0.00123, 2.0],
     "train.betas": [[0.9, 0.999]],
-    "train.init": ["models/a b", "x,y", "null", "true", "1e-3", "北京", None],
+    "train.init": ["models/a b", "x,y", "null", "true", "1e-3", "北京", None, *ODD],
     "decode.patience": [math.inf, 1.5],
     "decode.ensemble": [["a", "b"], []],
     "prepare.rules.1.share": [0.5],
@@ -348,7 +349,13 @@ def test_an_unknown_metric_is_told_with_those_nearby(run: Any) -> None:
 
 @pytest.mark.parametrize(
     ("metric", "best"),
-    [("score/bleu.score", "b"), ("score/ter.score", "a"), ("train/best.loss", "a")],
+    [
+        ("score/bleu.score", "b"),
+        ("score/ter.score", "a"),
+        ("train/best.loss", "a"),
+        ("score/health.any", "a"),
+        ("decode/empty", "a"),
+    ],
 )
 def test_the_best_comes_first(metric: str, best: str) -> None:
     trials = [Trial(name, {}) for name in "cba"]

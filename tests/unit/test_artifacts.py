@@ -162,3 +162,23 @@ def test_a_description_or_metrics_file_that_cannot_be_read_is_one_line(tmp_path:
             read_header(tmp_path / f"{name}.json", "hanyi.raw", 1)
         with pytest.raises(ArtifactError, match=rf"{name}\.json: {found}"):
             read_metrics(tmp_path / f"{name}.json")
+
+
+def test_a_linked_folder_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "disk/model").mkdir(parents=True)
+    (tmp_path / "model").symlink_to(tmp_path / "disk/model")
+    with atomic_directory(tmp_path / "model") as temporary:
+        (temporary / "a").write_text("1")
+    assert (tmp_path / "model").is_symlink()
+    assert (tmp_path / "disk/model/a").read_text() == "1"
+    assert [item.name for item in (tmp_path / "disk").iterdir()] == ["model"]
+
+
+def test_the_folder_that_we_are_in_is_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(ArtifactError, match="expected a place that can be written"):
+        write_text(Path(), "text")
+    assert list(tmp_path.iterdir()) == [tmp_path / "here"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -211,6 +212,14 @@ def test_equal_bytes_and_room(project: Path, tmp_path: Path, kind: str) -> None:
     with pytest.raises(HanyiError, match="a new or empty folder"):
         export(tmp_path / "mine")
     assert (tmp_path / "mine/diary.txt").read_text(encoding="utf-8") == "mine"
+    for other in (project / "models/transformer", tmp_path / "two"):  # it looks like an export
+        shutil.copytree(other, tmp_path / "other", dirs_exist_ok=True)
+    (tmp_path / "other/diary.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(HanyiError, match=r"a folder with diary\.txt, expected a new or empty"):
+        export(tmp_path / "other")
+    with pytest.raises(HanyiError, match=r"expected a new or empty folder"):
+        export(project / "models/transformer")
+    assert (project / "models/transformer/weights.safetensors").is_file()
 
 
 def test_the_command(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

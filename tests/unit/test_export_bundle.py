@@ -88,7 +88,7 @@ def test_an_older_bundle_is_replaced_and_nothing_else(project: Path, tmp_path: P
     (bundle / "notes.txt").write_text("mine", encoding="utf-8")
     for target in (other, bundle, bundle / "notes.txt"):
         before = digest_path(target)
-        with pytest.raises(ArtifactError, match="expected a new folder"):
+        with pytest.raises(ArtifactError, match="expected a new or empty folder"):
             write_bundle(find_model(project), target, CARD)
         assert digest_path(target) == before
 

@@ -68,6 +68,8 @@ def test_it_translates_as_the_translator(served: Served, bundle: Path) -> None:
         (["a", 5], {}, "text 1 is 5, no text"),
         (TEXTS, {"n_best": 5}, "n_best must be from 1 to beam_size"),
         (TEXTS, {"beam_size": 0}, "beam_size must be at least 1"),
+        (TEXTS, {"n_best": 0}, "n_best 0, expected at least 1"),
+        (TEXTS, {"n_best": -1}, "n_best -1, expected at least 1"),
     ],
 )
 def test_what_cannot_be_done_is_a_wrong_value(

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
 from hanyi.errors import HanyiError
+from hanyi.revisions import git
 from hanyi.tracking import address, open_tracker
-from hanyi.tracking.identity import project_root
+from hanyi.tracking.identity import Identity, experiment_revision, project_root
 from hanyi.tracking.journal import Journal, Reading
 from hanyi.tracking.mirror import Store
 from hanyi.tracking.transfer import Rows, Transfer
@@ -279,3 +281,27 @@ def test_without_mlflow_it_is_an_error_unless_switched_off(
     with open_tracker("train") as tracker:
         tracker.metrics({"loss": 1.0}, step=1)
         tracker.text("text", "name")
+
+
+def test_an_experiment_has_a_row_for_each_baseline(store: Path, rows: Project) -> None:
+    """DVC takes the same name again at another revision; git allows odd ones."""
+    kept = Store(store)
+    plain = Identity(baseline="a" * 40, experiment="it's", params="p", branch="", dirty=False)
+    made = kept.run(plain, {"model.heads": 4})
+    found = kept.row_of(plain, "")
+    assert found is not None
+    assert found.info.run_id == made.id
+    assert kept.row_of(replace(plain, baseline="b" * 40), "") is None
+    MlflowClient(f"sqlite:///{store / 'mlflow.db'}").delete_run(made.id)
+
+
+def test_a_commit_of_an_experiment_is_that_of_its_baseline(store: Path) -> None:
+    head = git("rev-parse", "HEAD", root=store)
+    one, other = (
+        Identity(baseline=digit * 40, experiment="same", params="p", branch="", dirty=False)
+        for digit in "ab"
+    )
+    git("update-ref", f"refs/exps/bb/{'b' * 38}/same", head, root=store)
+    assert experiment_revision(one, store) == ""
+    assert experiment_revision(other, store) == head
+    git("update-ref", "-d", f"refs/exps/bb/{'b' * 38}/same", root=store)

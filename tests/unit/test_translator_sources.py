@@ -12,7 +12,8 @@ import pytest
 
 from hanyi.errors import ArtifactError, HanyiError, ParamsError
 from hanyi.params import load_section
-from hanyi.translator import Translator, find_model, read_settings
+from hanyi.revisions import Revision
+from hanyi.translator import Translator, find_model, model_at, read_settings, revisions
 from hanyi.translator.settings import OUTSIDE, REPAIRS
 from tests.models import save_tiny_model, tiny_tokenizers
 
@@ -155,6 +156,53 @@ def history(
     ):
         call("git", "update-ref", f"refs/exps/0{place}/{'0' * 38}/{ref}", commit)
     return project, commits
+
+
+def test_a_revision_is_meant_though_a_folder_has_its_name(
+    history: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, _ = history
+    monkeypatch.chdir(project)
+    shutil.copytree(project / "models", project / "first" / "models")
+    try:
+        assert find_model("first").revision is None
+        assert model_at("first").revision == "first"
+        with pytest.raises(ParamsError, match="--rev: no revision or experiment models, expected"):
+            model_at("models")
+    finally:
+        shutil.rmtree(project / "first")
+
+
+def test_a_copy_that_another_process_made_meanwhile_stays(
+    history: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, _ = history
+    monkeypatch.chdir(project)
+    folder = find_model("main").model.parent
+    shutil.rmtree(folder)
+
+    class Slow(Revision):
+        def copy(self, path: str | Path, target: Path) -> bool:
+            folder.mkdir(exist_ok=True)
+            (folder / "theirs").touch()
+            return super().copy(path, target)
+
+    monkeypatch.setattr(revisions, "Revision", Slow)
+    find_model("main")
+    assert (folder / "theirs").exists()
+    assert [one.name for one in folder.parent.iterdir() if one.name.startswith(".")] == []
+    shutil.rmtree(folder)
+
+
+def test_a_lock_that_cannot_be_read_is_one_line(
+    history: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(history[0])
+    broken = b"<<<<<<< HEAD\na: [\n"
+    monkeypatch.setattr(revisions, "file_at", lambda *_: broken)
+    with pytest.raises(ArtifactError, match=r"main:dvc\.lock: not to be read") as caught:
+        find_model("main")
+    assert "\n" not in str(caught.value)
 
 
 def test_revisions_and_experiments(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -171,3 +174,26 @@ def test_faults_reach_the_reader(folder: Path) -> None:
         list(stream)
     with pytest.raises(ArtifactError, match="not numbers"):
         _ = stream.result
+
+
+ENDLESS = """
+import torch
+from hanyi.translator import Stream
+
+def work(write):
+    while True:
+        torch.randn(300, 300) @ torch.randn(300, 300)
+        write("x")
+
+next(Stream(work))
+"""
+
+
+def test_python_ends_in_peace_under_a_stream(root: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(root / "src")}
+    for _ in range(3):
+        ended = subprocess.run(
+            [sys.executable, "-c", ENDLESS],
+            env=environment, capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        assert (ended.returncode, ended.stderr) == (0, "")

@@ -7,7 +7,6 @@ a run: no time, no machine.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hanyi.card import sections
@@ -71,9 +70,7 @@ def card_of(folder: ModelFolder, license_: str | None = None) -> str:
 def _files(folder: ModelFolder) -> RunFiles:
     if folder.params is None:  # no project is known
         return Workspace(folder.model)
-    if Path(folder.source).is_dir():
-        return Workspace(folder.home)
-    return Revision(folder.source, folder.home)
+    return Revision(folder.revision, folder.home) if folder.revision else Workspace(folder.home)
 
 
 def examples(facts: Facts) -> list[str]:

@@ -32,9 +32,9 @@ def card(
     with one_line_errors():
         from hanyi.artifacts import write_text
         from hanyi.card import card_of
-        from hanyi.translator import find_model
+        from hanyi.translator import find_model, model_at
 
-        text = card_of(find_model(rev or Path()), license_)
+        text = card_of(model_at(rev) if rev else find_model(Path()), license_)
         if output is None:
             typer.echo(text, nl=False)
         else:

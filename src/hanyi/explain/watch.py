@@ -89,7 +89,8 @@ class Watch:
             [self.marks] if self.marks else [],
         )
         by_total = _by_total(totals.tolist(), tokens.tolist())
-        ended = [one for one in _continuations(best) if one[1] == EOS and one in by_total]
+        ends = dict.fromkeys(one for one in _continuations(best) if one[1] == EOS)
+        ended = [one for one in ends if one in by_total]
         self.looks = Looks(by_total, ended, _continuations(live))
         self.length += 1
 

@@ -13,6 +13,7 @@ from hanyi.artifacts import atomic_directory, digest_bytes, digest_file, write_t
 from hanyi.corpus.cleaning.config import PrepareConfig
 from hanyi.decoding.config import DecodeConfig
 from hanyi.errors import ArtifactError, ParamsError
+from hanyi.export.placing import require_room
 from hanyi.languages import Languages
 from hanyi.model.storage import DESCRIPTION, WEIGHTS, read_description
 from hanyi.params import load_section, read_params
@@ -54,7 +55,7 @@ def write_bundle(folder: ModelFolder, target: Path, card: str) -> None:
     """
     params = _used_params(folder.params)
     _require_whole(folder.model, folder.tokenizers)
-    _require_room(target)
+    require_room(target, f"{MODEL}/{DESCRIPTION}", CONTENTS)
     with atomic_directory(target) as made:
         for name in (DESCRIPTION, WEIGHTS):
             _copy(folder.model / name, made / MODEL / name)
@@ -97,18 +98,6 @@ def _require_whole(model: Path, tokenizers: Path) -> None:
         raise ArtifactError(weights, f"digest {found}", expected, "run `dvc repro train`")
     src, tgt = (Tokenizer.load(tokenizers / f"{side}.json").digest for side in ("src", "tgt"))
     described.require_tokenizers(model, src, tgt)
-
-
-def _require_room(target: Path) -> None:
-    """Raise `ArtifactError` for a place that holds anything but an older bundle."""
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise ArtifactError(target, "a file", "a new folder", "give another name")
-    others = sorted(path.name for path in target.iterdir() if path.name not in CONTENTS)
-    if others or (any(target.iterdir()) and not (target / MODEL / DESCRIPTION).is_file()):
-        found = f"a folder with {others[0] if others else 'other files'}"
-        raise ArtifactError(target, found, "a new folder, or an older bundle", "give another name")
 
 
 def _copy(source: Path, target: Path) -> None:

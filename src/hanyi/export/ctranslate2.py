@@ -17,6 +17,16 @@ TYPES = ("float32", "int8", "float16", "bfloat16")
 """What weights can be written as: the smaller ones lose a little, verification says how much."""
 
 MARKER = "model.bin"
+CONTENTS = {
+    MARKER,
+    "README.md",
+    "config.json",
+    "source_vocabulary.json",
+    "src.json",
+    "target_vocabulary.json",
+    "tgt.json",
+    "verification.json",
+}
 SIDES = ("src", "tgt")
 
 _USE = """# A translation model for CTranslate2
@@ -45,7 +55,7 @@ def export_ctranslate2(translator: Translator, target: Path, kind: str) -> None:
     Raises `ArtifactError` where `target` holds something else.
     """
     require_single(translator)
-    require_room(target, MARKER)
+    require_room(target, MARKER, CONTENTS)
     with atomic_directory(target) as made:
         convert(
             translator.model,

@@ -28,7 +28,16 @@ from hanyi.tokens.vocab import BOS, EOS, PAD, SPECIALS, UNK
 from hanyi.translator import Translator
 
 POSITIONS = 1024  # tokens of a sequence, at most: the table's length
-MARKER = "config.json"
+MARKER = "generation_config.json"  # config.json may be of any model
+CONTENTS = {
+    MARKER,
+    "README.md",
+    "config.json",
+    "model.safetensors",
+    "target",
+    "tokenizer.json",
+    "tokenizer_config.json",
+}
 NAMES = {"relu": "relu", "gelu": "gelu", "silu": "silu"}
 """Our activations by Hugging Face's names."""
 
@@ -59,13 +68,13 @@ def export_marian(translator: Translator, target: Path) -> None:
     """
     require_single(translator)
     _require_fit(translator.model.config)
-    require_room(target, MARKER)
+    require_room(target, MARKER, CONTENTS)
     with atomic_directory(target) as made:
         tensors = {name: _plain(tensor) for name, tensor in _tensors(translator.model)}
         data = safetensors.torch.save(tensors, metadata={"format": "pt"})
         (made / "model.safetensors").write_bytes(data)
-        _write(made / MARKER, _config(translator.model, translator.max_tokens))
-        _write(made / "generation_config.json", _generation(translator.config.beam_size))
+        _write(made / "config.json", _config(translator.model, translator.max_tokens))
+        _write(made / MARKER, _generation(translator.config.beam_size))
         _write_tokenizer(made, translator.folder.tokenizers / "src.json", translator.max_tokens)
         (made / "target").mkdir()
         _write_tokenizer(made / "target", translator.folder.tokenizers / "tgt.json", POSITIONS - 1)

@@ -23,7 +23,7 @@ from hanyi.revisions import Revision
 from hanyi.tracking.address import plainly, store_address, why
 from hanyi.tracking.identity import project_root
 from hanyi.tracking.recorder import prepare_mlflow
-from hanyi.translator import ModelFolder, find_model, read_settings
+from hanyi.translator import ModelFolder, find_model, model_at, read_settings
 
 if TYPE_CHECKING:
     from hanyi.tracking.mirror import Store
@@ -119,7 +119,7 @@ def register(wish: Wish) -> Version:
 
 
 def _read(root: Path, revision: str | None) -> tuple[ModelFolder, Facts]:
-    folder = find_model(revision or root)
+    folder = model_at(revision) if revision else find_model(root)
     files = Revision(revision, root) if revision else Workspace(root)
     return folder, read_facts(files, read_description(folder.model))
 

@@ -39,6 +39,8 @@ class Served(PythonModel):
         texts = _texts(model_input)
         config = self.translator.config
         n_best = int(asked.get("n_best", 1))
+        if n_best < 1:
+            raise MlflowException.invalid_parameter_value(f"n_best {n_best}, expected at least 1")
         try:
             search = replace(
                 config,

@@ -80,7 +80,10 @@ def workspace(path: Path) -> bytes | None:
 
 def read_yaml(data: bytes, where: Path = PARAMS_FILE) -> dict[str, Any]:
     """Read parameters as they are written, without a look at what they mean."""
-    loaded = YAML(typ="safe", pure=True).load(data.decode("utf-8"))
+    try:
+        loaded = YAML(typ="safe", pure=True).load(data.decode("utf-8"))
+    except (UnicodeDecodeError, YAMLError) as error:
+        raise ArtifactError(where, str(error), "YAML in UTF-8", REMEDY) from None
     if not isinstance(loaded, dict):
         raise ArtifactError(where, type(loaded).__name__, "a mapping of sections", REMEDY)
     return loaded
@@ -93,7 +96,7 @@ def _parsed(read: Read, path: Path, parse: Callable[[bytes, Path], Any], lacking
         return None
     try:
         return parse(data, path)
-    except (UnicodeDecodeError, YAMLError, csv.Error, pa.ArrowInvalid) as error:
+    except (UnicodeDecodeError, csv.Error, pa.ArrowInvalid) as error:
         raise ArtifactError(path, str(error), "what a stage or a person wrote", REMEDY) from None
 
 

@@ -73,7 +73,8 @@ def params_digest(params: Mapping[str, Any]) -> str:
     return digest_bytes(json.dumps(params, sort_keys=True, default=str).encode("utf-8"))
 
 
-def experiment_revision(name: str, root: Path) -> str:
+def experiment_revision(identity: Identity, root: Path) -> str:
     """Give the commit that DVC made for an experiment, or nothing before it has."""
-    listed = git("for-each-ref", "--format=%(objectname)", f"{EXPERIMENTS}/*/*/{name}", root=root)
-    return listed.partition("\n")[0]
+    baseline, name = identity.baseline, identity.experiment
+    ref = f"{EXPERIMENTS}/{baseline[:2]}/{baseline[2:]}/{name}"
+    return git("rev-parse", "--verify", "--quiet", ref, root=root)

@@ -62,7 +62,7 @@ class Store:
         One that was broken off, with the same parameters from the same revision, is gone on with
         under a new name: DVC gives an experiment that is run again another one.
         """
-        found = self.find(f"tags.`{KEY_TAG}` = '{identity.key}'") or self._broken_off(identity)
+        found = self.find(_tagged(KEY_TAG, identity.key)) or self._broken_off(identity)
         tags = {KEY_TAG: identity.key}
         run = found or self.client.create_run(
             self.experiment, start_time=begun, tags=tags, run_name=identity.name
@@ -85,23 +85,21 @@ class Store:
     def row_of(self, identity: Identity, lock: str) -> Any | None:
         """Give the run that stands for these parameters and, of its `dvc.lock`, this digest.
 
-        One with a name has its own; what a revision or the workspace holds may have been made
-        under any name.
+        One with a name has its own, for each baseline; what a revision or the workspace holds may
+        have been made under any name.
         """
-        if found := self.find(f"tags.`{KEY_TAG}` = '{identity.key}'"):
+        found = self.find(_tagged(KEY_TAG, identity.key))
+        if found or identity.experiment:
             return found
-        same = f"tags.`{PARAMS_TAG}` = '{identity.params}'"
-        if identity.experiment:
-            return self.find(f"{same} and tags.`{NAME_TAG}` = '{identity.experiment}'")
-        if lock and (found := self.find(f"{same} and tags.`{LOCK_TAG}` = '{lock}'")):
+        same = _tagged(PARAMS_TAG, identity.params)
+        if lock and (found := self.find(f"{same} and {_tagged(LOCK_TAG, lock)}")):
             return found
         found = self.find(f"{same} and attributes.status = 'FINISHED'")
         return None if found is None or LOCK_TAG in found.data.tags else found
 
     def _broken_off(self, identity: Identity) -> Any | None:
         same = (
-            f"tags.`{PARAMS_TAG}` = '{identity.params}'"
-            f" and tags.`{BASELINE_TAG}` = '{identity.baseline}'"
+            f"{_tagged(PARAMS_TAG, identity.params)} and {_tagged(BASELINE_TAG, identity.baseline)}"
         )
         found = [self.find(f"{same} and attributes.status = '{status}'") for status in BROKEN_OFF]
         known = [run for run in found if run is not None]
@@ -252,6 +250,12 @@ def numbers_and_texts(values: Mapping[str, Any]) -> tuple[dict[str, float], dict
         elif value not in (None, {}):
             texts[name] = str(value)
     return numbers, texts
+
+
+def _tagged(name: str, value: str) -> str:
+    """Give the filter of MLflow for a tag; git allows an apostrophe in a name."""
+    quote = '"' if "'" in value else "'"
+    return f"tags.`{name}` = {quote}{value}{quote}"
 
 
 def _identity_tags(identity: Identity) -> dict[str, str]:

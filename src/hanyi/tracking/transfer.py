@@ -93,8 +93,8 @@ def tag_lock(transfer: Transfer, root: Path) -> bool:
     DVC writes the entry of a stage when it has ended, and commits an experiment after its last.
     """
     lock = read_lock(transfer.journal.workspace)
-    if name := transfer.identity.experiment:
-        revision = experiment_revision(name, root)
+    if transfer.identity.experiment:
+        revision = experiment_revision(transfer.identity, root)
         lock = file_at(revision, LOCK, root) if revision else b""
     if lock:
         transfer.mirror.tags({**output_tags(lock), LOCK_TAG: lock_digest(lock)})

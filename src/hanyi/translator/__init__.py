@@ -3,7 +3,7 @@
 from hanyi.translator.folders import ModelFolder
 from hanyi.translator.results import Alternative, Attention, Result
 from hanyi.translator.settings import best_only, read_settings
-from hanyi.translator.sources import find_model
+from hanyi.translator.sources import find_model, model_at
 from hanyi.translator.stream import Stream
 from hanyi.translator.translator import Translator
 
@@ -16,5 +16,6 @@ __all__ = [
     "Translator",
     "best_only",
     "find_model",
+    "model_at",
     "read_settings",
 ]

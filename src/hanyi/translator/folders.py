@@ -29,6 +29,7 @@ class ModelFolder:
     params: Path | None  # the params.yaml that belongs to the model
     source: str  # what it was asked for by
     home: Path  # where relative folders in the parameters start
+    revision: str | None = None  # of git or DVC, whose copy it is
 
     @cached_property
     def settings(self) -> Settings:

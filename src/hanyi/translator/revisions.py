@@ -6,13 +6,16 @@ digest of model, tokenizers and parameters, so that it is copied once; the works
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
-from hanyi.artifacts import atomic_directory, digest_bytes
+from hanyi.artifacts import digest_bytes
 from hanyi.errors import ArtifactError, ParamsError
 from hanyi.params import PARAMS_FILE
 from hanyi.revisions import Revision, file_at, git, not_in_cache
@@ -36,7 +39,7 @@ def from_revision(name: str, project: Path) -> ModelFolder | None:
     lock, params = (
         file_at(commit, file, project).decode("utf-8") for file in (Path(LOCK), PARAMS_FILE)
     )
-    digests = _outputs(lock)
+    digests = _outputs(lock, f"{name}:{LOCK}")
     if missing := [part for part in PARTS if part not in digests]:
         raise ArtifactError(
             f"{name}:{LOCK}",
@@ -49,7 +52,7 @@ def from_revision(name: str, project: Path) -> ModelFolder | None:
     if not folder.is_dir():
         _fetch(name, commit, project, folder, params)
     model, tokenizers = (folder / Path(part).name for part in PARTS)
-    return ModelFolder(model, tokenizers, folder / PARAMS_FILE, name, project)
+    return ModelFolder(model, tokenizers, folder / PARAMS_FILE, name, project, name)
 
 
 def _commit(name: str, project: Path) -> str | None:
@@ -69,18 +72,27 @@ def _commit(name: str, project: Path) -> str | None:
     return next(iter(commits), None)
 
 
-def _outputs(lock: str) -> dict[str, str]:
+def _outputs(lock: str, where: str) -> dict[str, str]:
     """Give the digest of each output in the text of a `dvc.lock`."""
-    loaded: Any = YAML(typ="safe", pure=True).load(lock)
+    try:
+        loaded: Any = YAML(typ="safe", pure=True).load(lock)
+    except YAMLError as error:
+        found = f"not to be read ({error})"
+        raise ArtifactError(where, found, "what DVC wrote", "name another revision") from None
     stages = loaded.get("stages", {}) if isinstance(loaded, Mapping) else {}
     outs = [out for stage in stages.values() for out in stage.get("outs", [])]
     return {out["path"]: out["md5"] for out in outs if "md5" in out}
 
 
 def _fetch(name: str, commit: str, project: Path, folder: Path, params: str) -> None:
-    with atomic_directory(folder) as target:
-        there = Revision(commit, project)
+    there = Revision(commit, project)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".copy-") as room:
+        target = Path(room) / folder.name
+        target.mkdir()
         if not all(there.copy(part, target / Path(part).name) for part in PARTS):
             raise not_in_cache(name, ", ".join(PARTS))
         if params:
             (target / PARAMS_FILE).write_text(params, encoding="utf-8", newline="\n")
+        with suppress(OSError):  # another process was faster
+            target.rename(folder)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hanyi.errors import ParamsError
+from hanyi.revisions import unknown_revision
 from hanyi.translator.folders import ModelFolder, in_directory
 from hanyi.translator.revisions import from_revision
 
@@ -37,6 +38,16 @@ def find_model(source: str | Path, tokenizers: Path | None = None) -> ModelFolde
         "a directory with a model, a git revision, a DVC experiment or a URI of MLflow",
         "look at `git log`, `dvc exp list` or the MLflow UI",
     )
+
+
+def model_at(revision: str) -> ModelFolder:
+    """Find the model of a git revision or DVC experiment, also where a folder has its name.
+
+    Raises `HanyiError` when the project in the current directory has none.
+    """
+    if found := from_revision(revision, _project()):
+        return found
+    raise unknown_revision(revision)
 
 
 def _project() -> Path:

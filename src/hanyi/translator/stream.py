@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
-from threading import Event, Thread
+from threading import Event, Thread, main_thread
 
 from hanyi.translator.results import Result
 
@@ -29,7 +29,8 @@ class Stream(Iterator[str]):
         self._closed = Event()
         self._fault: BaseException | None = None
         self._result: Result | None = None
-        self._thread = Thread(target=self._run, name="hanyi-stream", daemon=True)
+        # Python waits for it when it ends, which would abort under a thread at work in PyTorch.
+        self._thread = Thread(target=self._run, name="hanyi-stream", daemon=False)
         self._thread.start()
 
     @property
@@ -57,7 +58,7 @@ class Stream(Iterator[str]):
         self._closed.set()
 
     def _write(self, piece: str) -> None:
-        if self._closed.is_set():
+        if self._closed.is_set() or not main_thread().is_alive():
             raise Closed
         if piece:
             self._pieces.put(piece)
