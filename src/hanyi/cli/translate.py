@@ -66,7 +66,9 @@ def translate(
     alignments: Annotated[
         bool, typer.Option("--alignments", help="Pairs of tokens, source-target, by attention.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="An object for each line, with scores and tokens.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="An object for each line, with scores and tokens.")
+    ] = False,
     stream: Annotated[
         bool, typer.Option("--stream", help="Print tokens as they come; greedy search.")
     ] = False,
