@@ -180,8 +180,10 @@ def test_workers_share_one_queue(make: Make, model: Model) -> None:
 
 def test_closing_ends_what_has_begun_and_refuses_the_rest(make: Make, model: Model) -> None:
     batcher = make()
+    assert not batcher.at_work
     begun = model.hold(batcher)
     waiting = batcher.submit(["a"], BEAM)
+    assert batcher.at_work
     closing = threading.Thread(target=batcher.close)
     closing.start()
     with pytest.raises(RefusedError, match="service: it stops"):
@@ -192,6 +194,7 @@ def test_closing_ends_what_has_begun_and_refuses_the_rest(make: Make, model: Mod
     closing.join(10)
     assert texts_of(begun) == ["FIRST"]
     assert not batcher.alive
+    assert not batcher.at_work
 
 
 def test_many_threads_get_their_own_results(make: Make, model: Model) -> None:

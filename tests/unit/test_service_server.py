@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -97,3 +98,17 @@ def test_who_can_reach_it_is_told(model: str, monkeypatch: pytest.MonkeyPatch) -
     assert said[0].startswith("warning: http://0.0.0.0:")
     assert len(said) == 2
     assert [one.state.service.limits.batch_texts for one in started] == [32, 1]
+
+
+@pytest.mark.parametrize("at_work", [False, True])
+def test_python_does_not_end_under_a_batch(
+    at_work: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    left: list[int] = []
+    monkeypatch.setattr(server.Server, "run", lambda *_, **__: None)
+    monkeypatch.setattr(server.os, "_exit", left.append)
+    service = SimpleNamespace(batcher=SimpleNamespace(at_work=at_work))
+    with listen("127.0.0.1", 0) as taken:
+        server.run(SimpleNamespace(state=SimpleNamespace(service=service)), taken)  # type: ignore[arg-type]
+    assert left == [0] * at_work
+    assert ("a batch was not translated in time" in caplog.text) == at_work

@@ -101,6 +101,7 @@ class Batcher:
         self._queue: list[Waiting] = []
         self._changed = threading.Condition()
         self._closed = False
+        self._working = 0  # workers that translate
         self._text_seconds = 0.0
         self._workers = workers
         self._threads: list[threading.Thread] = []
@@ -130,6 +131,11 @@ class Batcher:
     def depth(self) -> int:
         """Give how many texts wait."""
         return len(self._queue)
+
+    @property
+    def at_work(self) -> bool:
+        """Tell whether a batch is being translated."""
+        return self._working > 0
 
     @property
     def alive(self) -> bool:
@@ -176,7 +182,13 @@ class Batcher:
 
     def _work(self) -> None:
         while batch := self._take():
-            self._run(batch)
+            with self._changed:
+                self._working += 1
+            try:
+                self._run(batch)
+            finally:
+                with self._changed:
+                    self._working -= 1
 
     def _take(self) -> list[Waiting]:
         """Wait for a batch; an empty one means the end."""

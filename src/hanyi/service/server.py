@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import logging
+import os
 import resource
 import socket
 import time
@@ -73,7 +74,11 @@ def run(app: FastAPI, taken: socket.socket) -> None:
         backlog=BACKLOG,
         timeout_graceful_shutdown=1,  # our own comes before
     )
-    Server(config, app.state.service).run(sockets=[taken])
+    service = app.state.service
+    Server(config, service).run(sockets=[taken])
+    if service.batcher.at_work:  # Python would abort if it ended while a thread is in PyTorch
+        log.warning("a batch was not translated in time")
+        os._exit(0)
 
 
 class Server(uvicorn.Server):
