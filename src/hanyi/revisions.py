@@ -100,7 +100,7 @@ def file_at(revision: str, path: Path, root: Path) -> bytes:
 
 def git(*arguments: str, root: Path | None = None) -> str:
     """Give what git answers in a folder, or nothing where it has no answer."""
-    return _git(root, *arguments).decode("utf-8").strip()
+    return _git(root, *arguments).decode("utf-8").rstrip("\n")
 
 
 def _git(folder: Path | None, *arguments: str) -> bytes:

@@ -32,7 +32,7 @@ def commit(folder: Path, *, tag: str) -> None:
         )
 
 
-@pytest.fixture(scope="module", params=["", "below", "far/below"])
+@pytest.fixture(scope="module", params=["", "below", " far/北 京"])
 def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a project of two revisions, at the top of its repository or below; a file is lost."""
     top: Path = tmp_path_factory.mktemp("repository")
