@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from hanyi.errors import ParamsError
 from hanyi.params import PARAMS_FILE, flatten
+from hanyi.revisions import ask_dvc
 from stages.trials import Trial, override
 
 QUEUED, RUNNING, ENDING, DONE, FAILED = "queued", "running", "ending", "done", "failed"
@@ -36,7 +37,7 @@ def head() -> str:
 
 def read(baseline: str) -> dict[str, Experiment]:
     """Read the experiments of a revision: queued, running, ended."""
-    records = json.loads(_dvc("exp", "show", "--json", "--rev", baseline))
+    records = json.loads(ask_dvc("exp", "show", "--json", "--rev", baseline))
     listed = [one for record in records for one in record.get("experiments") or []]
     return {found.name: found for found in map(_experiment, listed)}
 

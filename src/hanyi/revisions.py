@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 from hanyi.errors import ArtifactError, HanyiError, ParamsError
 
 GIT_SECONDS = 30
+DVC_SECONDS = 120
+TRIES = 3
 
 
 class Revision:
@@ -91,6 +94,33 @@ def not_in_cache(name: str, what: str) -> ArtifactError:
         f"fetch it (`dvc fetch --all-commits`), or build it there (`git switch {name}` and "
         "`dvc repro`)",
     )
+
+
+def ask_dvc(*arguments: str, root: Path | None = None) -> str:
+    """Give what a command of DVC prints that only looks; raise `ArtifactError` when it fails.
+
+    It is asked again when it fails or does not answer: `dvc exp show` waits for ever if an
+    experiment that it reads ends meanwhile and takes its workspace away.
+    """
+    command = [sys.executable, "-m", "dvc", *arguments]
+    for _ in range(TRIES):
+        try:
+            done = subprocess.run(
+                command,
+                cwd=root,
+                capture_output=True,
+                encoding="utf-8",
+                check=False,
+                timeout=DVC_SECONDS,
+            )
+        except subprocess.TimeoutExpired:
+            found = f"no answer in {DVC_SECONDS} seconds"
+            continue
+        if done.returncode == 0:
+            return done.stdout
+        found = " ".join(done.stderr.split())[-200:]
+    where = f"dvc {' '.join(arguments[:2])}"
+    raise ArtifactError(where, found, "a project of DVC", "run it where `dvc status` works")
 
 
 def file_at(revision: str, path: Path, root: Path) -> bytes:

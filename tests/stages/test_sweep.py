@@ -209,7 +209,8 @@ def project(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     """Give a folder with params.yaml in which nothing can be queued."""
     shutil.copy(root / "params.yaml", tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(experiments, "_run", _forbidden)
+    for name in ("_run", "ask_dvc"):
+        monkeypatch.setattr(experiments, name, _forbidden)
     return tmp_path
 
 
@@ -387,7 +388,7 @@ def test_records_of_dvc_are_read(
     }
     trial = {"name": "a", "executor": executor, "revs": [{"data": data, "error": error}]}
     told = json.dumps([{"rev": "workspace"}, {"rev": "abc", "experiments": [trial]}])
-    monkeypatch.setattr(experiments, "_run", lambda *_, **__: told)
+    monkeypatch.setattr(experiments, "ask_dvc", lambda *_: told)
     metrics = {"score/bleu.score": 1.5} if state == DONE else {}
     assert experiments.read("abc") == {"a": Experiment("a", state, {"model.layers": 2}, metrics)}
 

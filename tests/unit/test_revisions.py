@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dvc.repo import Repo
 
 from hanyi.errors import ArtifactError, HanyiError, ParamsError
-from hanyi.revisions import Revision, file_at, git
+from hanyi.revisions import Revision, ask_dvc, file_at, git
 
 ANYONE = {
     f"GIT_{who}_{what}": "a@b.c" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
@@ -103,3 +105,30 @@ def test_no_project_of_dvc(tmp_path: Path) -> None:
     with pytest.raises((ArtifactError, ParamsError)) as caught:
         Revision("HEAD", tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_dvc_is_asked_again_when_it_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`dvc exp show` does, when an experiment that it reads ends meanwhile."""
+    answers: list[Any] = []
+
+    def run(command: list[str], **options: Any) -> Any:
+        answer = answers.pop(0)
+        if answer is None:
+            raise subprocess.TimeoutExpired(command, options["timeout"])
+        return subprocess.CompletedProcess(command, *answer)
+
+    monkeypatch.setattr("hanyi.revisions.subprocess.run", run)
+    answers[:] = [None, (1, "", "gone"), (0, "[]", "")]
+    assert ask_dvc("exp", "show", "--json") == "[]"
+    answers[:] = [None, (1, "", "so\nit is"), (1, "", "so\nit is")]
+    with pytest.raises(ArtifactError, match="dvc exp show: so it is, expected a project of DVC"):
+        ask_dvc("exp", "show", "--json")
+    answers[:] = [None, None, None]
+    with pytest.raises(ArtifactError, match="dvc exp show: no answer in 120 seconds"):
+        ask_dvc("exp", "show", "--json")
+
+
+def test_dvc_answers(project: Path, tmp_path: Path) -> None:
+    assert list(json.loads(ask_dvc("status", "--json", root=project))) == [f"{TORN}.dvc"]
+    with pytest.raises(ArtifactError, match=r"dvc exp show: .*not inside of a DVC repository"):
+        ask_dvc("exp", "show", "--json", root=tmp_path)

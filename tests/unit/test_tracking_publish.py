@@ -36,6 +36,6 @@ def test_what_has_not_ended_well_is_not_built(
     found = [record(name, state) for name, state in states.items()]
     shown = json.dumps([{"rev": "workspace"}, {"rev": "first", "experiments": found}])
     (tmp_path / ".dvc").mkdir()
-    monkeypatch.setattr(publishing, "_dvc", lambda *_: shown)
+    monkeypatch.setattr(publishing, "ask_dvc", lambda *_, **__: shown)
     monkeypatch.setattr(publishing, "file_at", lambda *_: LOCK)
     assert [known.name for known in publishing.built(tmp_path)] == ["here", "done"]

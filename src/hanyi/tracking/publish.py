@@ -7,8 +7,6 @@ that DVC knows: an experiment whose stages all came from the cache runs nothing,
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -18,7 +16,7 @@ from typing import Any
 
 from hanyi.errors import ArtifactError, HanyiError
 from hanyi.params import PARAMS_FILE, flatten
-from hanyi.revisions import Revision, file_at
+from hanyi.revisions import Revision, ask_dvc, file_at
 from hanyi.tracking.address import store_address, why
 from hanyi.tracking.identity import Identity, params_digest, read_identity
 from hanyi.tracking.journal import now, open_journals
@@ -147,7 +145,7 @@ def built(root: Path) -> Iterator[Known]:
     """List what DVC knows as built: experiments, then revisions, then the workspace."""
     if not (root / DVC).exists():
         return
-    records = json.loads(_dvc(root, "exp", "show", "--json", "--num", REVISIONS))
+    records = json.loads(ask_dvc("exp", "show", "--json", "--num", REVISIONS, root=root))
     revisions = [record for record in records if record["rev"] != WORKSPACE]
     for record in revisions:
         for experiment in record.get("experiments") or []:
@@ -159,7 +157,7 @@ def built(root: Path) -> Iterator[Known]:
     for record in revisions:
         yield from _known(record["rev"], "", record, root)
     # What was built with other parameters or inputs than those that are there now has no row.
-    if read_lock(root) and json.loads(_dvc(root, "status", "--json")) == {}:
+    if read_lock(root) and json.loads(ask_dvc("status", "--json", root=root)) == {}:
         identity, params = read_identity(root / PARAMS_FILE)
         yield Known(replace(identity, experiment=""), params, read_lock(root), "")
 
@@ -185,12 +183,3 @@ def _check_out(revision: str, root: Path, folder: Path) -> list[str]:
     files = Revision(revision, root)
     names = [f"{METRICS}/{stage}{end}" for stage in read_wiring(folder) for end in (".json", "")]
     return [name for name in names if files.knows(name) and not files.copy(name, folder / name)]
-
-
-def _dvc(root: Path, *arguments: str) -> str:
-    command = [sys.executable, "-m", "dvc", *arguments]
-    done = subprocess.run(command, cwd=root, capture_output=True, encoding="utf-8", check=False)
-    if done.returncode:
-        said = " ".join(done.stderr.split())[-200:]
-        raise ArtifactError("dvc", said, "a project of dvc", "run it where `dvc status` works")
-    return done.stdout
