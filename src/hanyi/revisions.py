@@ -11,6 +11,7 @@ from hanyi.errors import ArtifactError, HanyiError, ParamsError
 GIT_SECONDS = 30
 DVC_SECONDS = 120
 TRIES = 3
+EXPERIMENTS = "refs/exps"  # where DVC keeps the commits of experiments
 
 
 class Revision:

@@ -11,10 +11,9 @@ from typing import Any
 
 from hanyi.artifacts import digest_bytes
 from hanyi.params import PARAMS_FILE, flatten, read_params
-from hanyi.revisions import git
+from hanyi.revisions import EXPERIMENTS, git
 
 NO_REVISION = "none"
-EXPERIMENTS = "refs/exps"  # where DVC keeps the commits of experiments
 
 # Their changes are the experiment itself: parameters are part of its identity, the rest follows.
 NOT_CODE = ("params.yaml", "dvc.lock", "metrics", "data", "models")

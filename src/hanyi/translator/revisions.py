@@ -18,13 +18,12 @@ from ruamel.yaml.error import YAMLError
 from hanyi.artifacts import digest_bytes
 from hanyi.errors import ArtifactError, ParamsError
 from hanyi.params import PARAMS_FILE
-from hanyi.revisions import Revision, file_at, git, not_in_cache
+from hanyi.revisions import EXPERIMENTS, Revision, file_at, git, not_in_cache
 from hanyi.translator.folders import ModelFolder
 
 KEPT = Path(".hanyi/models")
 LOCK = "dvc.lock"
 PARTS = ("models/transformer", "models/tokenizers")
-EXPERIMENTS = "refs/exps"
 SHORT = 10  # digits of a commit that are shown
 
 
